@@ -21,7 +21,6 @@ def completion(text: Any = "B", **choice: Any) -> dict[str, Any]:
         "id": "c",
         "object": "chat.completion",
         "created": 1,
-        "model": "tiny-1",
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"} | choice],
         "usage": {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10},
     }
@@ -92,7 +91,6 @@ AGAIN = {  # a bad moment: the respondent should try again
     "no message": Answer(body={"choices": [{"index": 0, "finish_reason": "stop"}]}),
     "message null": Answer(body=completion(message=None)),
     "content that is no text": Answer(body=completion({"deep": 1})),
-    "log-probabilities that are none": Answer(body=completion(logprobs={"content": [{"token": "B", "logprob": None}]})),
     "log-probability of 10,000": Answer(body=completion(logprobs={"content": [{"token": "B", "logprob": 1e4}]})),
 }
 STOPS = {  # the same for all prompts: the run should stop
@@ -120,7 +118,7 @@ class FaultyServer:
     def __init__(
         self,
         plan: Sequence[Answer] | Callable[[Asked], Answer] = (),  # what to do with each request
-        gate: float = 0,  # no request is answered before so many are under way at once, or before `open_gate`
+        gate: float = 0,  # no request after the first is answered before so many are under way, or before `open_gate`
         port: int = 0,  # 0: any that is free
     ):
         self.plan, self.gate, self.port = plan, gate, port
@@ -202,16 +200,17 @@ class _Connection(asyncio.Protocol):
         self.buffer = rest[length:]
         asked = Asked(len(self.server.asked), first.split(" ")[1], headers, json.loads(rest[:length] or b"null"))
         self.server.asked.append(asked)
-        self.task = self.server._loop.create_task(self.answer(self.server.choose(asked)))
+        self.task = self.server._loop.create_task(self.answer(self.server.choose(asked), not asked.number))
 
-    async def answer(self, answer: Answer) -> None:
+    async def answer(self, answer: Answer, first: bool) -> None:
         server = self.server
         server.under_way += 1
         server.most_at_once = max(server.most_at_once, server.under_way)
         if server.under_way >= server.gate:
             server._open.set()
         try:
-            await server._open.wait()
+            if not first:
+                await server._open.wait()
             if answer.wait:
                 await asyncio.sleep(answer.wait)
         finally:

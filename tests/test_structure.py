@@ -170,7 +170,7 @@ MAKERS_OF_WORDS = {"note_of", "note_lines", "notes", "remark_words", "bounds_wor
 READS_WORDS = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "find", "contains"}
 TEXTS_OF_OTHERS = {  # a library or a server says it in words alone: its one client makes a kind of it
     "benchmarks.hub",  # `datasets`: this data set needs a script
-    "respondents.chat_server",  # a server: the limit of tokens has another name
+    "respondents.chat",  # a server: the limit of tokens has another name
     "respondents.local",  # `torch`: out of memory
     "responses.files",  # `pyarrow`: what it cannot read, kept to what can be printed
 }

@@ -27,7 +27,7 @@ from typing import Any
 from .. import __version__, words_beside
 from .names import LISTS, first_sentence, names_of
 from .respondents import RESPONDENTS
-from .shared import one_line_errors
+from .shared import one_line_errors, typed_words
 from ..core import CoraError
 from ..registry import Registry, is_address
 from ..responses.facts import as_facts
@@ -298,7 +298,8 @@ def command(
             return run.typed(sys.argv[1:])
 
         def typed(words: Sequence[str], program: str | None = None):
-            return checked(**reading(words, program))
+            with typed_words([*(program or function.__name__).split(), *words]):
+                return checked(**reading(words, program))
 
         @one_line_errors
         @functools.wraps(function)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core import CoraError
+from .shared import with_line_to_type
 from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent
@@ -43,9 +44,10 @@ def ask_each(
         try:
             done[respondent.name] = ask(respondent, own)
         except CoraError as e:
+            e = with_line_to_type(e)
             stopped[respondent.name] = str(e)
             if strict or len(respondents) == 1:
-                raise
+                raise e from None
             print(f"{command}: {plain_line(respondent.name)}: {e}", file=sys.stderr)
     if not done:
         raise CoraError("no respondent could be asked, as said above")

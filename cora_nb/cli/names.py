@@ -18,7 +18,8 @@ import pandas as pd
 from .. import words_beside
 from ..benchmarks.layouts import LAYOUTS
 from ..benchmarks.load import BUNDLED
-from .respondents import RESPONDENTS, named_fields
+from .respondents import RESPONDENTS
+from ..respondents.named import named_fields
 from ..metrics import cora  # noqa: F401  (its scores are registered)
 from ..metrics.scores import RUN_SCORES, SCORES, get_run_score
 from ..papers.published import model_cards
@@ -112,6 +113,8 @@ def _field_line(name: str, field: Parameter, words: str) -> tuple[str, str]:
     "A field with its type, what it is, and its default."
     none = field.annotation is field.empty
     said = str(type(field.default) if none and field.default is not field.empty else field.annotation)
+    if "dict" in said:
+        return f"  {name}.NAME", f"JSON or text; {words}"
     kind = next((words for what, words in _TYPES.items() if what in said), "text")
     default = "/".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
     shown = "" if field.default in (None, "") else f" [{default}]"

@@ -72,6 +72,7 @@ class AskingOptions:
     shots_as: str = "plain"  # how they look: plain, or like_variant, their choices altered like the question's
     parse: str = "careful"  # the rule from reply to choice, or FILE.py:NAME
     think_end: str = None  # what stands after a model's thoughts, where it is none of the usual marks
+    constrain: bool = False  # let the model answer with one of the labels only (response_format with a JSON schema)
 
 
 def read_asking(
@@ -82,7 +83,7 @@ def read_asking(
     "How the questions of a command are put. Raises `CoraError` for names that do not exist and numbers out of range."
     if given.think_end:
         register_thought(None, given.think_end)
-    return Asking(given.template, pool or (), given.shots, given.shots_as, trials, given.parse)
+    return Asking(given.template, pool or (), given.shots, given.shots_as, trials, given.parse, given.constrain)
 
 # %% ../../nbs/cli/options.ipynb #5d195853
 @dataclass(frozen=True, kw_only=True)

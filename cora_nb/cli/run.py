@@ -6,11 +6,13 @@
 __all__ = ['cora_run', 'TryOptions', 'cora_try']
 
 # %% ../../nbs/cli/run.ipynb #ed80be70
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 
+import pandas as pd
+
 from .commands import command, options_in_force
-from .respondents import ORGANISMS, make_respondent, make_respondents
+from .respondents import ORGANISMS, make_respondents
 from cora_nb.cli.options import (
     AskingOptions,
     FamilyOptions,
@@ -51,7 +53,7 @@ from ..report.render import render
 from ..report.tables import score_table
 from ..responses.files import check_folder, write_responses
 from ..runs.asking import as_spending
-from ..runs.evaluate import plan, prepare, Running, try_respondent
+from ..runs.evaluate import plan, prepare, Running, Tryout, try_respondent
 from ..runs.shards import shard_of
 from ..variants.families import make_variants
 
@@ -146,17 +148,40 @@ class TryOptions(FamilyOptions, AskingOptions, QuestionOptions):
     _: KW_ONLY
     price: str = None  # money for a million tokens read and written, as 2.5/10
     questions: int = 5  # how many questions to try
+    store: str = field(default="none", repr=False)  # file to keep the replies in, so that the run need not ask again
+
+
+def _forecast_lines(
+    planned: pd.Series,  # from `plan`
+    tried: Tryout,  # a few of its prompts, answered
+    prices: tuple[float, float] | None,  # of a million tokens read, and written
+) -> str:  # a line each: calls, tokens, money, time
+    "What the full run would take, if all prompts are like those that were tried."
+    calls, seen, answered = planned["calls"], tried.run.facts.calls, max(int(tried.run.table["reply"].notna().sum()), 1)
+    read, wrote = (calls * seen.get(f"{what}_tokens", 0) / answered for what in ("prompt", "completion"))
+    counted = bool(read and wrote)
+    if not counted:
+        read, wrote = planned["tokens_read"], planned["tokens_written_at_most"]
+    lines = [f"calls   {calls:,}"]
+    lines += [f"tokens  about {read:,.0f} read, {'about' if counted else 'at most'} {wrote:,.0f} written"]
+    if prices:
+        cost = (read * prices[0] + wrote * prices[1]) / 1e6
+        lines += [f"money   {'about' if counted else 'at most'} {cost:,.4g}"]
+    lines += [f"time    about {calls * tried.seconds / len(tried.run) / 60:,.1f} minutes at the rate seen here"]
+    return "\n  ".join(["the full run would take", *lines])
 
 
 @command("cora_try chat:gpt-4o-mini", "cora_try causal:path/to/model --benchmark mine --path mine.csv")
 def cora_try(given: TryOptions):
     "Ask a few questions, and print what is sent, what comes back, what is read, and what the full run would take."
     check_count("questions", given.questions, 1)
-    prices, worded, who = read_prices(given.price), read_family(given), make_respondent(given.respondent)
+    prices, worded, who = read_prices(given.price), read_family(given), make_respondents([given.respondent])[0]
     (found, _, _), asking = asked_questions(given), read_asking(given, shot_pool(given))
-    tried = try_respondent(who, found, asking, given.family, given.seed, given.questions, **worded)
-    print(tried)
-    refuse_lost(tried.run)
-    planned = plan(who, make_variants(found, family=given.family, seed=given.seed, **worded), asking, prices=prices)
-    minutes = planned["calls"] * tried.seconds / len(tried.run) / 60
-    print(f"\nthe full run, about {minutes:,.1f} minutes at the rate seen here\n{plan_table([planned], None)}")
+    with open_store(given.store, [who]) as replies:
+        store, wanted = store_for(who, replies), given.questions
+        tried = try_respondent(who, found, asking, given.family, given.seed, wanted, store=store, **worded)
+        print(tried)
+        refuse_lost(tried.run)
+        variants = make_variants(found, family=given.family, seed=given.seed, **worded)
+        planned = plan(who, variants, asking, store, prices)
+    print("\n" + _forecast_lines(planned, tried, prices))

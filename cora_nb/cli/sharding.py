@@ -18,7 +18,7 @@ import pandas as pd
 
 from .commands import command
 from .options import RunOptions, ShowOptions
-from .respondents import make_respondent
+from .respondents import make_respondents
 from .shared import open_store, replies_line, store_for
 from .table import cora_table
 from ..core import CoraError
@@ -92,6 +92,11 @@ def spread_client(
             yield client
 
 
+def _make_one(spec: str) -> Respondent:
+    "A respondent from its name, on a worker."
+    return make_respondents([spec])[0]
+
+
 def divide_spread(
     client: Any,  # a dask client; None: this process asks
     specs: Sequence[str],  # the respondents, as typed
@@ -103,7 +108,7 @@ def divide_spread(
     if client is None:
         return [None] * len(specs)
     each = zip(specs, folders, stores)
-    return [divide(client, partial(make_respondent, spec), prepared, folder, kept) for spec, folder, kept in each]
+    return [divide(client, partial(_make_one, spec), prepared, folder, kept) for spec, folder, kept in each]
 
 
 def plan_shard(

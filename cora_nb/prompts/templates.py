@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby, islice
+from typing import Any
 
 from ..checks import check_count, check_option
 from ..core import CoraError, Question, Variant, Wording, permutation
@@ -342,6 +343,9 @@ def _chat_prefix(
     return tuple(turns)
 
 # %% ../../nbs/prompts/templates.ipynb #1269d0da
+_CONSTRAINED = 64  # tokens for a constrained reply, which some servers write with spaces and line ends
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A variant, and how to ask it.
@@ -354,6 +358,7 @@ class Prompt:
     template: str | Template = "cora"  # a name in `TEMPLATES`, or a template of your own
     shots: tuple[Question | Variant, ...] = ()  # examples shown before it, in order
     room: int | None = None  # tokens that the parsing rule needs; None: as the default rule of the variant's form
+    constrain: bool = False  # whether the reply may be only an object with one of the labels; see `schema`
 
     def __post_init__(self):
         get_template(self.template)
@@ -361,6 +366,24 @@ class Prompt:
             object.__setattr__(self, "room", label_room(self.variant, rule_room(get_rule(get_form(self.variant).rule))))
         if not isinstance(self.shots, tuple):
             object.__setattr__(self, "shots", tuple(self.shots))
+        if self.constrain:
+            object.__setattr__(self, "room", max(self.room, _CONSTRAINED))
+            self.schema  # refuses a form without labels
+
+    @property
+    def schema(self) -> dict[str, Any] | None:  # None: the reply is free
+        """A JSON schema of the reply: an object with one field, `answer`, whose values are the labels shown.
+
+        Raises `CoraError` for a form that is answered in words of one's own.
+        """
+        if not self.constrain:
+            return None
+        form, label = get_form(self.variant), {"type": "string", "enum": list(self.variant.labels)}
+        if not form.guessable:
+            raise CoraError(f"a reply of the form {form.name} has no labels, so it cannot be constrained")
+        answer = {"type": "array", "items": label} if form.several else label
+        fields = {"properties": {"answer": answer}, "required": ["answer"]}
+        return {"type": "object", **fields, "additionalProperties": False}
 
     @property
     def text(self) -> str:

@@ -24,7 +24,7 @@ from ..forms import FORMS, Verdict, get_form
 from ..prompts.labels import apply_rule
 from ..prompts.letters import rules_by_form
 from ..prompts.reading import NOT_SHOWN, careful
-from ..respondents.protocol import REFUSALS, Reply
+from ..respondents.protocol import REFUSALS, Reply, is_refusal
 from .facts import Facts, Recipe
 from ..results import Remark
 from ..variants.families import divergence_set
@@ -392,7 +392,7 @@ def _finish(reply: Reply) -> str | None:
 def _with_unshown(variant: Variant, reply: Reply, verdict: Verdict) -> Verdict:
     "A verdict that knows whether the reply names a letter that was not shown."
     lettered = variant.form == "mcq" and variant.wording is None
-    if verdict.parsed or not lettered or reply.error is not None or not reply.text:
+    if verdict.parsed or not lettered or reply.error is not None or not reply.text or is_refusal(reply):
         return verdict
     return verdict._replace(unshown=careful(reply.text, variant.choices, finish=_finish(reply)) == NOT_SHOWN)
 
@@ -405,7 +405,7 @@ def grade_reply(
     "Grade a reply. A letter that was not shown is a wrong answer; a reply without a choice is unread."
     form, found = get_form(variant), None
     text = reply.text if reply.error is None else None
-    if text is not None:
+    if text is not None and not is_refusal(reply):
         found = apply_rule(rules[form.name], text, variant, _finish(reply))
     elif reply.error is None and reply.scores:
         found = _highest(reply.scores)

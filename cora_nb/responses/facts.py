@@ -124,6 +124,7 @@ class AskedFacts(FactGroup):
     prompts: str = None  # a hash of all prompts
     trials: int = None
     parse: dict[str, str] = {}  # form -> name of the rule that reads replies
+    constrain: bool = None  # whether replies may be only one of the labels
     stop: str | None = None  # the name of the rule that ended the run; None: all prompts were to be asked
     thresholds: list[Number] | None = None  # of the stop
     batch: int | None = None  # prompts at a time
@@ -207,6 +208,7 @@ class Facts(FactGroup):
     run: RunFacts = RunFacts()
     versions: dict = {}  # of Python and the packages that can change a number
     calls: dict[str, Number] = {}  # how many prompts were asked, found, not asked; tokens, and what else was counted
+    served: dict[str, int] = {}  # under which names and fingerprints a server answered, with the number of replies
     sample: SampleFacts = None  # only of a run with `stop=Precise(...)`
     imported: dict = {}  # what an importer says of the file
     published: dict = {}  # where recorded replies are from
@@ -331,7 +333,14 @@ def _dropped(told: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return told
 
 # %% ../../nbs/responses/facts.ipynb #fac70019
-_COUNTED = ("version", "calls", "sample", "versions", "run.command")  # how a run went or was started, not what it asked
+_COUNTED = (
+    "version",
+    "calls",
+    "served",
+    "sample",
+    "versions",
+    "run.command",
+)  # how a run went or was started, not what it asked
 _WRITTEN = "benchmark.hash"  # of a slice it is known only on disk
 _FOLLOWS = ("hash", "asked.prompts", "asked.shots")  # what differs because something else does
 
@@ -412,7 +421,7 @@ def of_part(
     Hashes stay where nothing is missing. The calls are those of the whole; what they say of equal prompts stays as
     `rows.shared`.
     """
-    told = _dropped(self.plain(), ("calls", "rows"))
+    told = _dropped(self.plain(), ("calls", "served", "rows"))
     for group, count in _COUNTS.items():
         if count in told.get(group, {}) and told[group][count] != sizes[count]:
             told[group].pop("hash", None)
@@ -480,7 +489,7 @@ def join_facts(
     subjects: Sequence[str] | None = None,  # of the whole; None: not known
 ) -> Facts:
     "The facts of the whole: what the parts have in common, with calls added and lists joined."
-    told = [_dropped(part.plain(), ("calls",)) for part in parts]
+    told = [_dropped(part.plain(), ("calls", "served")) for part in parts]
     found = _in_common(told)
     if any(part.sample != parts[0].sample for part in parts):
         found.pop("sample", None)  # two samples are not one
@@ -492,7 +501,8 @@ def join_facts(
     if subjects and any(part.run != parts[0].run for part in parts) and "subjects" in told[0].get("run", {}):
         found["run"]["subjects"] = list(subjects)
     whole = as_facts(found) if sizes is None else _counted(found, parts, sizes)
-    calls = [part.calls for part in parts]
+    calls, served = [part.calls for part in parts], summed_calls([part.served for part in parts])
+    whole = whole.changed(served=served) if served else whole
     return whole.changed(calls=summed_calls(calls)) if all(calls) else whole
 
 

@@ -303,6 +303,8 @@ def _of_shards(shards: Sequence[Responses]) -> Responses:
     )
     told = join_facts([as_facts(shard.facts.shard.whole) for shard in shards])
     facts = told.changed(calls=summed_calls([shard.facts.calls for shard in shards]))
+    if served := summed_calls([shard.facts.served for shard in shards]):
+        facts = facts.changed(served=served)
     how = {"pooled": shards[0].pooled, "failed_wrong": shards[0].failed_wrong}
     found, whole = Responses(table, questions, facts, shards[0].name, **how), told.variants.count * told.asked.trials
     if len(found) != whole:

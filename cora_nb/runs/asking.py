@@ -10,7 +10,7 @@ __all__ = ['Stop', 'Asking', 'Settled', 'Precise', 'check_asking', 'check_stop',
 # %% ../../nbs/runs/asking.ipynb #88b97d73
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from fastcore.basics import patch
 
 from ..checks import check_count, check_level, check_number, check_option
 from ..core import THRESHOLDS, CoraError, Question, Variant
-from ..prompts.letters import rules_by_form
+from ..prompts.letters import get_rule, rules_by_form
 from ..prompts.templates import SHOTS_AS, Prompt, Template, get_template, make_prompts
 from ..respondents.protocol import OVER_BUDGET, Reply, Respondent
 from ..responses.columns import UNSENT, in_state
@@ -39,6 +39,7 @@ class Asking:
     shots_as: str = "plain"  # how they look, one of `SHOTS_AS`: "like_variant" alters their choices like the variant's
     trials: int = 1  # how often each prompt is asked
     parse: str | Callable | Mapping = "careful"  # from reply to choice; a mapping names a rule for each form
+    constrain: bool = False  # ask for an object with one of the labels and nothing else, see `Prompt.schema`
 
     def __post_init__(self):
         get_template(self.template)
@@ -47,13 +48,16 @@ class Asking:
         check_option("shots_as", self.shots_as, SHOTS_AS)
         check_count("the number of trials", self.trials, 1)
         object.__setattr__(self, "shots", tuple(self.shots or ()))
+        if self.constrain and get_rule(rules_by_form(self.parse)["mcq"])('{"answer": "B"}', ("x", "y")) != 1:
+            raise CoraError(f"the rule {self.parse!r} does not read a constrained reply such as {{'answer': 'B'}}")
 
     def prompts(
         self,
         variants: Sequence[Variant],  # what to ask, in order
     ) -> list[Prompt]:  # len(variants) * trials, trials of a variant together
         "The prompts to send. Raises `CoraError` for a pool that is missing or too small, or does not fit."
-        return make_prompts(variants, self.template, self.shots, self.k, self.shots_as, self.trials, self.parse)
+        prompts = make_prompts(variants, self.template, self.shots, self.k, self.shots_as, self.trials, self.parse)
+        return [replace(prompt, constrain=True) for prompt in prompts] if self.constrain else prompts
 
 # %% ../../nbs/runs/asking.ipynb #0b6dd9b5
 def _facts_of_stop(name: str | None, thresholds: Sequence[float] | None, batch: int | None) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from ..core import CoraError, Question, Variant
 from ..forms import Verdict
 from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import Prompt, Template, get_template, right_places
+from ..respondents.named import as_respondent
 from ..respondents.protocol import NOT_ASKED, Reply, Respondent, finished, is_refusal, outgoing_text, stream
 from ..responses.columns import grade_reply
 from ..responses.facts import Facts, as_facts
@@ -100,10 +101,11 @@ def asked_facts(
     "The facts needed to repeat a run, except the respondent's."
     variants = list({id(p.variant): p.variant for p in prompts}.values())
     rules = {form: rule_name(rule) for form, rule in rules_by_form(asking.parse).items()}
+    constrained = {"constrain": True} if asking.constrain else {}
     return as_facts(
         {
             **_made_facts(variants, lambda recipe: recipe),
-            "asked": {**_prompt_facts(prompts, asking.shots_as), "parse": rules, **facts_of_stop(stop)},
+            "asked": {**_prompt_facts(prompts, asking.shots_as), "parse": rules, **constrained, **facts_of_stop(stop)},
             "run": run or {},
             "versions": _versions(),
         }
@@ -403,6 +405,10 @@ class PreparedRun:
     def facts(self, respondent: Respondent) -> Facts:
         "The facts of `Responses.facts`, without `calls`. Raises `CoraError` for an object that is not a respondent."
         _check_respondent(respondent)
+        if self.prompts[0].constrain and not getattr(respondent, "constrains", False):
+            raise CoraError(
+                f"{respondent.name}: a {type(respondent).__name__} cannot constrain its replies (constrain)"
+            )
         rooms = _rooms(respondent, self.prompts)
         asked = self.known.asked.plain() | ({"room": rooms} if rooms else {})
         return self.known.changed(respondent=respondent.describe(), asked=asked)
@@ -435,7 +441,7 @@ class PreparedRun:
             queue.replies,
             trials=[p.trial for p in self.prompts],
             name=respondent.name,
-            facts=facts.changed(calls=calls, **drawn),
+            facts=facts.changed(calls=calls, **_served(queue.replies), **drawn),
             verdicts=queue.verdicts,
         )
 
@@ -455,6 +461,17 @@ class PreparedRun:
                 chooser.learn(i, None if queue.replies[i].error else queue.verdicts[i].correct)
             todo = chooser.next(self.stop.batch)
         return {"sample": chooser.sample()} if isinstance(self.stop, Precise) else {}
+
+
+_NAMES = 20  # names of a server that the facts hold at most
+
+
+def _served(replies: Sequence[Reply]) -> dict[str, dict[str, int]]:
+    "The names and fingerprints under which a server answered, with the number of replies; empty without any."
+    told = (" ".join(n for n in (meta.get("model"), meta.get("fingerprint")) if isinstance(n, str))
+            for meta in (reply.meta or {} for reply in replies))  # fmt: skip
+    found = dict(Counter(filter(None, told)).most_common(_NAMES))
+    return {"served": found} if found else {}
 
 
 def _check_respondent(respondent: Respondent) -> None:
@@ -513,8 +530,8 @@ def prepare(
 
 # %% ../../nbs/runs/evaluate.ipynb #53f95985
 def evaluate(
-    respondent: Respondent,  # the respondent to ask
-    variants: Sequence[Variant],  # the variants to ask
+    respondent: Respondent | str | Callable,  # who is asked: a respondent, its name (chat:MODEL), or a function
+    variants: Sequence[Variant | Question],  # the variants to ask; of questions, those of the family cora
     asking: Asking = Asking(),  # how questions are put and replies are read: template, shots, k, trials, parse
     stop: Stop | None = None,  # what need not be asked: `Settled()`, or `Precise("CoRA", half_width=0.02)`
     store: Store | None = None,  # where replies are kept and found again
@@ -537,7 +554,9 @@ def evaluate(
     A budget is spent question by question. If it is used up, there is a `BudgetWarning`, and scores that the remaining
     questions could change are NaN. `prepare` gives the prompts and facts without asking, and keeps further facts.
     """
-    _check_respondent(respondent)
+    _check_respondent(respondent := as_respondent(respondent))
+    if len(variants) and isinstance(variants[0], Question):
+        variants = make_variants(variants)
     run, spending = prepare(variants, asking, stop), as_spending(budget)
     found = run.ask(respondent, Running(store, spending, progress, strict))
     if line := budget_line(found, spending):
@@ -636,9 +655,10 @@ def try_respondent(
     family: str = "cora",  # the family of variants
     seed: int = 0,  # for the variants
     n: int = 5,  # how many questions are asked, at least 1
+    store: Store | None = None,  # where replies are kept for the run, and found again; None: nothing is kept
     **options: object,  # the family's own options
 ) -> Tryout:
-    """Ask a few variants of a few questions. Nothing is stored.
+    """Ask a few variants of a few questions.
 
     Raises `CoraError` for arguments that `evaluate` refuses, and if the server is not there or refuses key or model.
     """
@@ -653,5 +673,5 @@ def try_respondent(
         respondent = copy.copy(respondent)
         respondent.retries = min(respondent.retries, 1)
     began = time.perf_counter()
-    run = prepared.ask(respondent, Running(progress=False, strict=None))
+    run = prepared.ask(respondent, Running(store, progress=False, strict=None))
     return Tryout(outgoing_text(respondent, prepared.prompts[0]), run, tuple(few), time.perf_counter() - began)

@@ -60,9 +60,9 @@ def asked_prompts(
 def is_drawn(
     request: dict[str, Any],  # as in `reply_key`
 ) -> bool:
-    "Whether the same request may get another reply: at a temperature above 0."
+    "Whether the same request may get another reply: at a temperature above 0, or where the request says so."
     temperature = request.get("temperature")
-    return isinstance(temperature, (int, float)) and temperature > 0
+    return request.get("drawn") is True or (isinstance(temperature, (int, float)) and temperature > 0)
 
 # %% ../../nbs/runs/store.ipynb #4e596e91
 _REPLIES = sa.Table(

@@ -159,7 +159,7 @@ def test_all_of_it_through_the_commands(served, tmp_path, monkeypatch, capsys):
     cora_try(spec, limit=2, questions=1, parse="first_token")
     tried = capsys.readouterr().out
     assert f"POST {address}/chat/completions" in tried and '"max_tokens": 1\n' in tried
-    assert tried.count("RIGHT") >= 5 and tried.splitlines()[-1].split()[:2] == ["served", "40"]
+    assert tried.count("RIGHT") >= 5 and "the full run would take" in tried
     cora_run([spec], limit=2, parse="first_token", dry=True)
     plan = capsys.readouterr().out.splitlines()
     prompts, different, in_store, calls, _, written = map(int, plan[-1].split()[1:])

@@ -17,7 +17,7 @@ from cora_nb.metrics.scoring import score
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.items import method_table, slot_table
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents import chat_server
+from cora_nb.respondents import chat
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -37,12 +37,9 @@ PRICES = (2.0, 30.0)
 def quick(monkeypatch):
     "No pauses between tries."
 
-    async def at_once(self, tries):
-        await asyncio.sleep(0)
-
-    monkeypatch.setattr(chat_server.Patience, "pause", at_once)
-    monkeypatch.setattr(chat_server.Patience, "limited", lambda self, *how: self.heard())
-    monkeypatch.setattr(chat_server.Patience, "lost", lambda self, *how: None)
+    monkeypatch.setattr(random, "uniform", lambda low, high: 0.0)
+    monkeypatch.setattr(chat.Pace, "limited", lambda self, *how: 0.0)
+    monkeypatch.setattr(chat.Pace, "lost", lambda self, *how: False)
 
 
 def run(url, budget, at_once=8, store=None, variants=VARIANTS, **options):

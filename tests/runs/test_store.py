@@ -24,7 +24,7 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate, plan
-from cora_nb.runs.store import Store, StoreWarning, reply_key, store_name, store_url
+from cora_nb.runs.store import Store, StoreWarning, asked_prompts, reply_key, store_name, store_url
 from helpers import Beaten, apart, kill_at_reply, slow_after
 from postgres_server import PASSWORD
 from store_children import VARIANTS, Logged
@@ -314,6 +314,22 @@ def test_above_temperature_0_each_variant_is_a_draw_of_its_own(tmp_path, tempera
             short = Sampler(temperature)
             evaluate(short, some, store=store, progress=False)
             assert not short.calls
+
+
+@pytest.mark.parametrize("more", [{}, {"temperature": None}, {"temperature": 0.0}])
+def test_a_request_can_say_that_its_replies_are_drawn(more):
+    "Then equal prompts get different keys; other values say nothing."
+
+    class Drawing(Parrot):
+        def request(self, prompt):
+            return {"text": prompt.text, **fields}
+
+    prompts = make_prompts(VARIANTS[:60])
+    assert len({p.text for p in prompts}) < len(prompts)
+    for drawn in (True, False, "no", None):
+        fields = more | {"drawn": drawn}
+        _, keys = asked_prompts(Drawing(), prompts)
+        assert len(set(keys)) == len(prompts if drawn is True else {p.text for p in prompts})
 
 
 # ---------------------------------------------------------------- keys

@@ -13,7 +13,7 @@ from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.gate import gate
 from cora_nb.prompts.letters import RULES, register_rule
 from cora_nb.report.words import gate_lines
-from cora_nb.respondents import chat_server
+from cora_nb.respondents import chat
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -332,8 +332,8 @@ def test_what_a_server_says_reaches_neither_terminal_nor_page():
 
 
 def test_a_server_that_is_not_there_is_said_soon(monkeypatch):
-    monkeypatch.setattr(chat_server, "time", clock := Clock())
-    monkeypatch.setattr(chat_server, "asyncio", clock)
+    monkeypatch.setattr(chat, "time", clock := Clock())
+    monkeypatch.setattr(chat, "asyncio", clock)
     who = ChatRespondent("m", "http://127.0.0.1:9/v1")
     with pytest.raises(CoraError, match="^m at http://127.0.0.1:9/v1: connection failed"):
         try_respondent(who, QUESTIONS)
