@@ -200,30 +200,33 @@ class _Connection(asyncio.Protocol):
         self.buffer = rest[length:]
         asked = Asked(len(self.server.asked), first.split(" ")[1], headers, json.loads(rest[:length] or b"null"))
         self.server.asked.append(asked)
-        self.task = self.server._loop.create_task(self.answer(self.server.choose(asked), not asked.number))
+        self.task = self.server._loop.create_task(self.answer(self.server.choose(asked), asked))
 
-    async def answer(self, answer: Answer, first: bool) -> None:
+    async def answer(self, answer: Answer, asked: Asked) -> None:
         server = self.server
         server.under_way += 1
         server.most_at_once = max(server.most_at_once, server.under_way)
         if server.under_way >= server.gate:
             server._open.set()
         try:
-            if not first:
+            if asked.number:
                 await server._open.wait()
             if answer.wait:
                 await asyncio.sleep(answer.wait)
         finally:
             server.under_way -= 1  # before the first byte: the client cannot ask anew before it has seen one
-        await self.send(answer)
+        await self.send(answer, asked)
 
-    async def send(self, answer: Answer) -> None:
+    async def send(self, answer: Answer, asked: Asked) -> None:
         if answer.cut == "before":
             return self.transport.abort()
         if answer.raw is not None:
             self.transport.write(answer.raw)
             return self.transport.close() if answer.close else None
-        body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+        body = answer.body
+        if isinstance(body, dict) and "choices" in body and isinstance(asked.body, dict):
+            body = {"model": asked.body.get("model")} | body  # the model that was asked for answers
+        body = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body))} | answer.headers
         head = (
             f"HTTP/1.1 {answer.status} Status\r\n"

@@ -175,7 +175,6 @@ def test_parts_of_a_user_in_a_file(tmp_path):
     for bad, says in [
         (("mine.py:Silent", "--limit", 1), "mine.py has no 'Silent'"),
         (("mine.py:Wordy,wrong=very", "--limit", 1), "the field wrong of a mine.py:Wordy respondent cannot be 'very'"),
-        (("mine.py:mirrored", "--limit", 1), "mine.py:mirrored: needs a question"),
         (("lost.py:Wordy", "--limit", 1), "there is no file lost.py"),
         (("simulated", "--parse", "mine.py:first_word", "--limit", 1), "mine.py has no 'first_word'"),
         (("simulated", "--family", "mine.py:turned", "--limit", 1), "mine.py has no 'turned'"),
