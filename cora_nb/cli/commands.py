@@ -30,6 +30,7 @@ from .respondents import RESPONDENTS
 from .shared import one_line_errors, typed_words
 from ..core import CoraError
 from ..registry import Registry, is_address
+from ..respondents.named import named_fields
 from ..responses.facts import as_facts
 from ..runs.store import store_name
 
@@ -186,15 +187,26 @@ VALUES = {  # option -> the kind of names that it accepts, in every command
 }
 
 
+def _field_meant(unknown: Sequence[str]) -> str:
+    "Where an option that does not exist is a field of a respondent: how to type it; else empty."
+    name, _, value = unknown[0].lstrip("-").partition("=")
+    name = name.replace("-", "_")
+    if not unknown[0].startswith("--") or name not in named_fields(RESPONDENTS["chat"]):
+        return ""
+    value = value or next((word for word in unknown[1:2] if not word.startswith("-")), name.upper())
+    model = value if name == "model" else "MODEL"
+    fields = "" if name == "model" else f",{name}={value}"
+    return f"; did you mean chat:{model}{fields}?"
+
+
 class _Parser(argparse.ArgumentParser):
     "A parser whose errors have one line."
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None):
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            self.error(
-                f"unrecognized arguments: {' '.join(unknown)}{_nearest(unknown[0], self._option_string_actions)}"
-            )
+            meant = _field_meant(unknown) or _nearest(unknown[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         return found
 
     def error(self, message: str):

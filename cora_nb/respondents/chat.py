@@ -715,20 +715,25 @@ def answer(
     Raises `CoraError` if continuing is pointless. Before any early end, requests under way get a second to be answered,
     and their replies are handed over, too.
     """
-    client, todo = self._client(), iter(enumerate(prompts))
-    begun, self._in_a_row, self._last = False, [], None
+    todo, client, begun = iter(enumerate(prompts)), None, False
+    self._in_a_row, self._last = [], None
     self._pace.open()
 
     async def one(portion: tuple[int, Prompt] | None) -> Sequence[tuple[int, Reply]]:
-        nonlocal begun
+        nonlocal client, begun
         if portion is None:
+            client = self._client()
             replies = await self._first_replies(client, todo)
             begun = True
             return replies
         position, prompt = portion
         return [(position, await self._watched_reply(client, prompt))]
 
-    return many_at_a_time(chain([None], todo), one, lambda: self.concurrency if begun else 1, client.close)
+    async def end() -> None:
+        if client is not None:
+            await client.close()
+
+    return many_at_a_time(chain([None], todo), one, lambda: self.concurrency if begun else 1, end)
 
 
 @patch

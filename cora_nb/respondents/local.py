@@ -226,6 +226,8 @@ class LocalModel:
     revision: str | None = None  # branch, tag or commit on the hub; None: its main branch
     name: str = ""  # its name in tables; empty: the last part of `path`
 
+    blocking = True  # it computes in the event loop itself
+
     def __post_init__(self):
         if not str(self.path):
             raise CoraError("path must name a model, got an empty text")

@@ -10,7 +10,9 @@ __all__ = ['ENDLESS', 'NOT_ASKED', 'OVER_BUDGET', 'REFUSED_REPLY', 'REFUSALS', '
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -88,10 +90,31 @@ class SettingError(CoraError):
         self.change, self.respondent = change, respondent
 
 
+@contextlib.contextmanager
+def _prompt_interrupts() -> Iterator[None]:
+    "Let Ctrl-C interrupt what is running, also within an event loop, and let a notebook's own loop stand aside."
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    ours = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if ours else None
+    if before is signal.default_int_handler:  # which asyncio replaces by one that waits for the loop
+        signal.signal(signal.SIGINT, lambda *about: signal.default_int_handler(*about))
+    try:
+        yield
+    finally:
+        if before is signal.default_int_handler:
+            signal.signal(signal.SIGINT, before)
+        asyncio._set_running_loop(loop)
+
+
 def run_async(
     work: Coroutine,  # the coroutine to run
+    blocking: bool = False,  # whether it computes for long in the event loop itself, where only Ctrl-C stops it
 ) -> Any:  # its result
     "Run a coroutine to its end, from a script or from a notebook with a running event loop."
+    if blocking:
+        with _prompt_interrupts():
+            return asyncio.run(work)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -163,7 +186,7 @@ def stream(
         for position in sorted(waiting):
             on_reply(position, Reply(error="no reply"))
 
-    run_async(collect())
+    run_async(collect(), getattr(respondent, "blocking", False))
 
 
 def ask(

@@ -12,6 +12,7 @@ import logging
 import os
 import pickle
 import queue
+import signal
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -278,6 +279,10 @@ def dask_distributed() -> Any:  # the module
     return distributed
 
 
+# a terminal sends Ctrl-C to the workers, too, but only the process that started them ends the run
+_DEAF = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+
+
 @contextlib.contextmanager
 def local_workers(
     workers: int,  # how many
@@ -297,6 +302,7 @@ def local_workers(
         "host": "127.0.0.1",
         "dashboard": False,
         "silence_logs": logging.CRITICAL,
+        "preload": _DEAF,
     }
     specs = {i: {"cls": distributed.Nanny, "options": options | {"env": e}} for i, e in enumerate(own)}
     scheduler = {
@@ -313,7 +319,14 @@ def local_workers(
         distributed.SpecCluster(workers=specs, scheduler=scheduler, silence_logs=logging.CRITICAL) as cluster,
         distributed.Client(cluster) as client,
     ):
-        yield client
+        try:
+            yield client
+        except BaseException:  # Ctrl-C, or an error: what the workers still do is not waited for
+            for worker in cluster.workers.values():
+                worker.auto_restart = False
+                if worker.pid is not None:
+                    os.kill(worker.pid, signal.SIGTERM)
+            raise
 
 
 def _visible_gpus() -> list[str]:  # as `CUDA_VISIBLE_DEVICES` names them
