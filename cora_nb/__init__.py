@@ -48,6 +48,8 @@ _PLACES = {
     "report.words": ("notes",),
     "respondents.causal": ("CausalRespondent",),
     "respondents.chat": ("ChatRespondent",),
+    "respondents.function": ("FunctionRespondent",),
+    "respondents.inspect_models": ("InspectRespondent",),
     "respondents.likelihood": ("LikelihoodRespondent",),
     "respondents.simulated": ("SimulatedRespondent",),
     "responses.files": ("read_responses", "write_responses"),

@@ -187,14 +187,16 @@ VALUES = {  # option -> the kind of names that it accepts, in every command
 }
 
 
-def _field_meant(unknown: Sequence[str]) -> str:
+def _field_meant(unknown: Sequence[str], found: argparse.Namespace) -> str:
     "Where an option that does not exist is a field of a respondent: how to type it; else empty."
+    known = [*getattr(found, "respondents", ()), *filter(None, [getattr(found, "respondent", "")])]
+    named = known[0] if known and "," not in known[0] else "MODEL"
     name, _, value = unknown[0].lstrip("-").partition("=")
     name = name.replace("-", "_")
     if not unknown[0].startswith("--") or name not in named_fields(RESPONDENTS["chat"]):
         return ""
     value = value or next((word for word in unknown[1:2] if not word.startswith("-")), name.upper())
-    model = value if name == "model" else "MODEL"
+    model = value if name == "model" else named.removeprefix("chat:").removeprefix("openai:")
     fields = "" if name == "model" else f",{name}={value}"
     return f"; did you mean chat:{model}{fields}?"
 
@@ -205,7 +207,7 @@ class _Parser(argparse.ArgumentParser):
     def parse_args(self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None):
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            meant = _field_meant(unknown) or _nearest(unknown[0], self._option_string_actions)
+            meant = _field_meant(unknown, found) or _nearest(unknown[0], self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         return found
 

@@ -486,6 +486,9 @@ def _stop(
         said.append(f"the key {there} the environment variable {self.key_variable} (key_variable=)")
     if failure.about == "room":
         said.append("max_tokens is the room for the reply")
+    said += [
+        f"try {field}={value}" if value is not None else f"try it without {field}" for field, value in change.items()
+    ]
     if failure.about == "address":
         said.append("an address usually ends with /v1" if "base_url" in change else f"asked at {self._path()}")
     if failure.kind in ("stop", "limited") and failure.about in ("quota", "") and failure.wait:
