@@ -8,6 +8,7 @@ __all__ = ['ORDERS', 'apply_rule', 'label_room', 'said_label', 'letter_probabili
 
 # %% ../../nbs/prompts/labels.ipynb #db596f1d
 import inspect
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ import numpy as np
 from ..checks import check_count, check_option
 from ..core import ALPHABETS, LETTERS, CoraError, Variant
 from ..forms import get_form
-from .replies import answer_span, choice_text, own_words
+from .replies import answer_span, choice_text, constrained_answer, constrained_places, own_words
 
 # %% ../../nbs/prompts/labels.ipynb #4b635fdd
 _ALONE = r"0-9A-Za-z\u00c0-\u024f\u0370-\u052f"  # letters that continue a word; scripts without spaces do not
@@ -148,6 +149,9 @@ def _in_letters(
     text = reply[start:end]
     if not text or labels[0] == LETTERS[0]:
         return reply
+    if (places := constrained_places(reply, labels)) is not None:
+        letters = [LETTERS[i] for i in places]
+        return json.dumps({"answer": letters if isinstance(constrained_answer(reply), list) else letters[0]})
     before, names = reply[:start], {label.casefold(): i for i, label in enumerate(labels)}
     text = text if text.isascii() else text.translate(_WIDE)
     if len(text) > _LONGEST:

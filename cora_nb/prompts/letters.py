@@ -17,7 +17,8 @@ from ..core import LETTERS, CoraError
 from ..forms import FORMS, get_form, named_choices
 from .languages import plain
 from .reading import UNREAD, Said, careful
-from .replies import answer_part, answer_span, choice_text, own_words, undecorated, was_cut
+from .replies import answer_part, answer_span, choice_text, constrained_answer
+from .replies import constrained_places, own_words, undecorated, was_cut
 from ..registry import Registry
 
 # %% ../../nbs/prompts/letters.ipynb #9bd78328
@@ -105,9 +106,11 @@ _UNSURE = re.compile(
 
 def yes_no(
     reply: str | None,  # what the model wrote
-    choices: Sequence[str] = ("Yes", "No"),  # the choices; not used
+    choices: Sequence[str] = ("Yes", "No"),  # the choices; used for constrained replies only
 ) -> int:  # 0 for yes, 1 for no, -1 for neither or both
     "The yes or no in a reply to a true-or-false question."
+    if len(places := constrained_places(reply, choices) or ()) == 1:
+        return places[0]
     lines = answer_part(reply).strip().splitlines() if isinstance(reply, str) else []
     said = lines[0].casefold().replace("’", "'") if lines else ""
     if first := re.match(
@@ -145,6 +148,10 @@ def selected(
     choices: Sequence[str],  # the texts shown
 ) -> tuple[int, ...]:  # indices of the choices named, in the order of the choices; empty if none is recognised
     "The choices that a reply names, if several may be named."
+    if (places := constrained_places(reply, LETTERS[: len(choices)])) is not None:
+        return places
+    if isinstance(constrained_answer(reply), list):  # with something else than a label
+        return ()
     text = undecorated(own_words(reply)) if isinstance(reply, str) else ""
     line = next((line for line in text.splitlines() if line.strip()), "").strip()
     labelled = _LABELLED.findall(text)
@@ -208,23 +215,29 @@ _LETTERS_ALONE = re.compile(r"[(\[]?[A-Z][)\].]?(?:(?:\s*[,;/&]\s*|\s+)(?:and\s+
 _WORD_ALONE = re.compile(r"(?i:yes|no|true|false)[.!]?")
 
 
+def _last_words(reply: str | None, finish: str | None) -> tuple[str, bool]:
+    "What `last_answer` gives; all of a constrained reply, which may have several lines."
+    whole = constrained_answer(reply) is not None and not was_cut(reply, finish)
+    return (reply, True) if whole else last_answer(reply, finish)
+
+
 def last_line_several(
     reply: str | None,  # what the model wrote
     choices: Sequence[str],  # the texts shown
     finish: str | None = None,  # why the reply ended, if known
 ) -> tuple[int, ...]:  # indices of the choices named
     "The letters that the last line gives, if several choices may be right."
-    words, called = last_answer(reply, finish)
+    words, called = _last_words(reply, finish)
     return selected(words, choices) if called or _LETTERS_ALONE.fullmatch(words) else ()
 
 
 def last_line_yes_no(
     reply: str | None,  # what the model wrote
-    choices: Sequence[str] = ("Yes", "No"),  # the choices; not used
+    choices: Sequence[str] = ("Yes", "No"),  # the choices; used for constrained replies only
     finish: str | None = None,  # why the reply ended, if known
 ) -> int:  # 0 for yes, 1 for no, -1 for neither or both
     "The yes or no that the last line gives."
-    words, called = last_answer(reply, finish)
+    words, called = _last_words(reply, finish)
     return yes_no(words, choices) if called or _WORD_ALONE.fullmatch(words) else -1
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from ..core import LETTERS
 from .languages import Vocabulary, plain, vocabulary
-from .replies import FOLDS, bare, own_words, text_index, was_cut
+from .replies import FOLDS, bare, constrained_places, own_words, text_index, was_cut
 
 # %% ../../nbs/prompts/reading.ipynb #48c19e93
 NOT_SHOWN, UNREAD = -2, -1
@@ -672,6 +672,8 @@ def explain(
     if not labels and len(label) == 1 and label in LETTERS:
         i = LETTERS.index(label)
         return "label", i if i < len(choices) else NOT_SHOWN
+    if len(places := constrained_places(reply, (labels or LETTERS)[: len(choices)]) or ()) == 1:
+        return "label", places[0]
     text = _answer_field(own_words(reply))
     for pattern in (_PRINT_TAGS, _FONT, _BOLD_INITIAL, _NUMBER):
         text = pattern.sub("", text)

@@ -18,12 +18,36 @@ from fastcore.basics import patch
 
 from ..checks import check_count, check_level, check_number, check_option
 from ..core import THRESHOLDS, CoraError, Question, Variant
-from ..prompts.letters import get_rule, rules_by_form
+from ..forms import named_choices
+from ..prompts.letters import rules_by_form
 from ..prompts.templates import SHOTS_AS, Prompt, Template, get_template, make_prompts
 from ..respondents.protocol import OVER_BUDGET, Reply, Respondent
 from ..responses.columns import UNSENT, in_state
 from ..responses.facts import Facts
 from ..responses.responses import Responses
+
+# %% ../../nbs/runs/asking.ipynb #5d01c7e4
+_CONSTRAINED = {  # form -> a constrained reply, the choices, and the places it names
+    "mcq": ('{"answer": "B"}', ("x", "y"), (1,)),
+    "several": ('{"answer": ["A", "B"]}', ("x", "y"), (0, 1)),
+    "tfq": ('{"answer": "No"}', ("Yes", "No"), (1,)),
+}
+
+
+def _check_reads_objects(
+    parse: str | Callable | Mapping,  # the parsing rule, or one for each form
+) -> None:
+    "Raise `CoraError` for a rule that does not read a constrained reply."
+    rules = rules_by_form(parse)
+    for form, (reply, choices, named) in _CONSTRAINED.items():
+        try:
+            read = named_choices(rules[form](reply, choices), len(choices))
+        except Exception:  # a rule of the user's may raise anything
+            read = ()
+        if read != named:
+            given = parse.get(form, rules[form]) if isinstance(parse, Mapping) else parse
+            name = given if isinstance(given, str) else getattr(rules[form], "__name__", repr(given))
+            raise CoraError(f"the rule {name!r} does not read a constrained reply such as {reply} (form {form})")
 
 # %% ../../nbs/runs/asking.ipynb #cabc944a
 @dataclass(frozen=True)
@@ -48,8 +72,8 @@ class Asking:
         check_option("shots_as", self.shots_as, SHOTS_AS)
         check_count("the number of trials", self.trials, 1)
         object.__setattr__(self, "shots", tuple(self.shots or ()))
-        if self.constrain and get_rule(rules_by_form(self.parse)["mcq"])('{"answer": "B"}', ("x", "y")) != 1:
-            raise CoraError(f"the rule {self.parse!r} does not read a constrained reply such as {{'answer': 'B'}}")
+        if self.constrain:
+            _check_reads_objects(self.parse)
 
     def prompts(
         self,
