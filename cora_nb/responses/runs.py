@@ -131,7 +131,7 @@ def prompt_differences(
     one: Any,  # a run: anything with `facts`, and `questions` if they are known
     other: Any,  # another
 ) -> list[PromptDifference]:  # empty if nothing is known to differ
-    """What two runs are known to differ in of recipe, template, shots, the rule that read the replies, and texts.
+    """What two runs are known to differ in of recipe, template, shots, constraint, the rule that read, and texts.
 
     Where a recipe is not known, the choices shown are compared row by row.
 
@@ -143,6 +143,9 @@ def prompt_differences(
         found.append(_both("template", [a.template for a in asked]))
     for name, values in {"shots": [a.k for a in asked], "the shots": [a.shots_hash for a in asked]}.items():
         found += [_both(name, values)] if _known_to_differ(values) else []
+    # our own runs, which have a hash of their template, say only of constrained replies that they were
+    constrained = [bool(a.constrain) if a.template_hash else a.constrain for a in asked]
+    found += [_both("constrain", constrained)] if _known_to_differ(constrained) else []
     read = [a.parse if _has_words(run) else {} for a, run in zip(asked, (one, other))]
     found += [
         _both("rule", [p[form] for p in read]) for form in read[0] if _known_to_differ([p.get(form) for p in read])

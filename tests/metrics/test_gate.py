@@ -374,6 +374,18 @@ def test_a_default_option_may_be_named_or_left_out():
     assert prompt_differences(*unknown) == [PromptDifference("x", ("the default", "1"))]
 
 
+def test_constrained_and_free_replies_are_not_the_same_task():
+    variants = make_variants(math_benchmark(4))
+    free = evaluate(SimulatedRespondent(0.9, name="one"), variants, progress=False)
+    facts = free.facts.plain()
+    constrained = Responses(free.table, free.questions, facts | {"asked": facts["asked"] | {"constrain": True}}, "two")
+    assert prompt_differences(free, constrained) == [PromptDifference("constrain", ("False", "True"))]
+    assert prompt_differences(constrained, constrained) == prompt_differences(free, free) == []
+    other = {name: value for name, value in facts["asked"].items() if name != "template_hash"}  # another tool's
+    unknown = Responses(free.table, free.questions, facts | {"asked": other}, "three")
+    assert prompt_differences(unknown, constrained) == []
+
+
 def test_other_choices_under_the_same_ids_are_named():
     run = evaluate(SimulatedRespondent(0.9, name="one"), make_variants(math_benchmark(4)), progress=False)
     other = run.questions.copy()
