@@ -145,7 +145,7 @@ def unsafe_call(call: ast.Call, literals: list[str], temporary: set[str]) -> str
             return f"{name} downloads {first}"
     if name in WRITING and not (name == "open" and opens_to_read(call)):
         kept = name == "Store" and not call.args
-        outside = ast.unparse(call.func) in ("Image.open", "webbrowser.open", "patience.open") or kept
+        outside = ast.unparse(call.func) in ("Image.open", "webbrowser.open") or kept
         text_only = name in ("to_csv", "to_json") and not call.args and "path_or_buf" not in given
         if not outside and not text_only and not names_in(call) & temporary:
             return f"{name} writes beside the notebook: {ast.unparse(call)[:60]}"
