@@ -23,9 +23,7 @@ WIDTH = 100  # of code that is read on a page
 
 HARMLESS = {  # cells that look unsafe and are not, each with the reason
     "nbs/benchmarks/load.ipynb f7450f79": "a benchmark of one split is refused before anything is fetched",
-    "nbs/respondents/chat.ipynb 14dae9c9": "every client is refused where it is made, or finds its server gone",
     "nbs/respondents/chat.ipynb 5e1133db": "has no key, and shows what is said then",
-    "nbs/respondents/chat.ipynb 93817e1a": "shows what would be sent, and sends nothing",
 }
 
 CLIENTS = {"ChatRespondent", "OpenAI", "AsyncOpenAI", "AzureOpenAI", "AsyncAzureOpenAI"}
