@@ -97,7 +97,7 @@ def test_each_row_works_as_typed(desk, server, monkeypatch, capsys, what):
     for line in lines:
         if ("LOG.eval" in line or "inspect:" in line) and not find_spec("inspect_ai"):
             continue  # an extra, as the row says
-        line = line.replace("anthropic/MODEL", "openai-api/local/MODEL")
+        line = line.replace("anthropic/MODEL", "openai-api/local/MODEL,name=other")
         line = re.sub(r"--sample \d+", "--sample 2", line.replace(ADDRESS, server.url))
         assert typed(line, monkeypatch) == 0, line
         out = capsys.readouterr().out
