@@ -2676,6 +2676,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                                                                       'cora_nb/respondents/chat.py'),
                                           'cora_nb.respondents.chat._place': ( 'respondents/chat.html#_place',
                                                                                'cora_nb/respondents/chat.py'),
+                                          'cora_nb.respondents.chat._same_model': ( 'respondents/chat.html#_same_model',
+                                                                                    'cora_nb/respondents/chat.py'),
                                           'cora_nb.respondents.chat._without': ( 'respondents/chat.html#_without',
                                                                                  'cora_nb/respondents/chat.py'),
                                           'cora_nb.respondents.chat.check_extra': ( 'respondents/chat.html#check_extra',

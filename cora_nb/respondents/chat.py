@@ -12,6 +12,7 @@ import json
 import math
 import os
 import random
+import re
 import ssl
 import time
 import warnings
@@ -203,6 +204,15 @@ class Pace:
         return self.losses >= _LOST
 
 # %% ../../nbs/respondents/chat.ipynb #4fb4a66e
+_VERSION = re.compile(r"(?:[-@:](?:\d\d|\d{4,}|v\d+|latest|preview|exp|beta|free))*")  # such as -2024-08-06 or :latest
+
+
+def _same_model(asked: str, served: str) -> bool:
+    "Whether two names are of one model: a path before the name and a version behind it do not count."
+    short, long = sorted((name.lower().rstrip("/").rpartition("/")[2] for name in (asked, served)), key=len)
+    return long.startswith(short) and _VERSION.fullmatch(long[len(short) :]) is not None
+
+
 class Notes:
     "What is noticed about a server's answers, each said once."
 
@@ -252,11 +262,9 @@ class Notes:
         "Whether another model answers. A version of the name asked for, or a path before it, is the same model."
         if not served or served in self.served:
             return
-        asked, name = (n.lower().removeprefix("models/") for n in (self.who.model, served))
-        same = name.startswith(asked) or asked.endswith(name) or name.endswith(asked) or asked.startswith(name)
         if self.served:
             self.say(f"model {served}", f"the server now answers as {served}, before as {', '.join(self.served)}")
-        elif not same:
+        elif not _same_model(self.who.model, served):
             self.say("model", f"the server was asked for {self.who.model} and answers as {served}")
         self.served.add(served)
 
