@@ -23,6 +23,7 @@ from .shared import open_store, replies_line, store_for
 from .table import cora_table
 from ..core import CoraError
 from ..report.tables import plain_line
+from ..respondents.function import FunctionRespondent
 from ..respondents.protocol import Respondent
 from ..responses.columns import in_state
 from ..runs.asking import Budget
@@ -59,6 +60,10 @@ def read_spread(
         raise CoraError(f"--{options[0]}: precise stopping looks at all replies while it asks; ask in one process")
     if given.shard is None:
         for who in respondents if options else ():
+            if isinstance(who, FunctionRespondent):
+                raise CoraError(
+                    f"--{options[0]} is for models on this machine: {who.name} is a function of this process"
+                )
             if hasattr(who, "concurrency"):
                 raise CoraError(
                     f"--{options[0]} is for models on this machine: {who.name} is asked over the network, and one "

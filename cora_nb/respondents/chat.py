@@ -32,9 +32,16 @@ from ..core import CoraError
 from ..forms import get_form
 from ..prompts.replies import answer_part
 from ..prompts.templates import Prompt
-from .chat_replies import Failure, fitting_room, judge_status, read_answer, visible_line
+from cora_nb.respondents.chat_replies import (
+    FailedAnswer,
+    Failure,
+    fitting_room,
+    judge_status,
+    read_answer,
+    visible_line,
+)
 from .protocol import ENDLESS, REFUSED_REPLY, Reply, ServerWarning, SettingError, is_refusal
-from .workers import many_at_a_time
+from .workers import many_at_a_time, within
 
 # %% ../../nbs/respondents/chat.ipynb #7ef7a01e
 _AZURE = "/openai/deployments/"
@@ -53,8 +60,10 @@ def server_address(
         secret = f"put the key into the environment variable {key_variable}"
         raise CoraError(f"base_url must end before any ? or #; {secret}")
     address = given.rstrip("/")
-    for path in ("/chat/completions", "/completions"):
+    for path in ("/chat/completions", "/completions", "/responses", "/messages", "/models"):
         address = address.removesuffix(path).rstrip("/")
+    for path in ("/api/chat", "/api/generate"):  # of Ollama's own protocol
+        address = address.removesuffix(path) + "/v1" * address.endswith(path)
     address, azure, deployment = address.partition(_AZURE)
     _check_address(address, key_variable)
     version = found.get("api-version", [None])[0]
@@ -141,8 +150,10 @@ class Pace:
         self._changed: asyncio.Event | None = None  # of the running loop
 
     def open(self) -> None:
-        "Begin to ask, in the running event loop."
+        "Begin to ask, in the running event loop: pauses stay, and what ended an earlier run is forgotten."
         self.under_way, self._changed = 0, asyncio.Event()
+        self.limits, self.limited_since, self.losses = 0, None, 0
+        self.at_once = float(self.most) if self.at_once == 1 else self.at_once
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[float]:  # the moment of the start
@@ -222,6 +233,7 @@ class Notes:
     ):
         self.who, self.said = who, set()
         self.served: set[str] = set()  # names under which the server answered
+        self._version = ""  # the first fingerprint
         self._ids: dict[str, tuple[int, int]] = {}  # id of an answer -> hash of its prompt, and its trial
         self._read: Counter = Counter()  # prompts by their number of tokens, as counted by the server
         self._lengths: dict[int, tuple[int, int]] = {}  # number of tokens -> shortest and longest of these prompts
@@ -245,6 +257,11 @@ class Notes:
         "Look at one answer."
         meta, text = reply.meta or {}, prompt.text
         self._look_at_name(meta.get("model"))
+        version = meta.get("fingerprint") or self._version
+        self._version = self._version or version
+        if version != self._version:
+            self.say("version", f"system_fingerprint changed from {self._version} to {version}: "
+                     "the server's model or its settings have changed")  # fmt: skip
         self._look_for_cut(len(text), meta.get("prompt_tokens"))
         if isinstance(answer.get("id"), str):
             self._look_for_cache(answer["id"], hash(text), prompt.trial)
@@ -338,8 +355,10 @@ class ChatRespondent:
             check_count("max_tokens", self.max_tokens, 1)
         for what, least in (("top_logprobs", 0), ("concurrency", 1), ("retries", 0)):
             check_count(what, getattr(self, what), least)
+        if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int)):
+            raise CoraError(f"seed must be a whole number, got {self.seed!r}")
         if self.temperature is not None:
-            if not 0 <= self.temperature < math.inf:
+            if not isinstance(self.temperature, (int, float)) or not 0 <= self.temperature < math.inf:
                 raise CoraError(f"temperature must be at least 0, or None, got {self.temperature!r}")
             self.temperature = float(self.temperature) + 0.0  # 0 and 0.0 are one temperature, and one key
         check_extra(self.extra)
@@ -396,6 +415,8 @@ def body(
     elif self.top_logprobs:
         fields["logprobs"] = self.top_logprobs
     if prompt.schema is not None:
+        if "response_format" in self.extra:
+            raise CoraError(f"{self.name}: extra.response_format and constrain both say what a reply may be; give one")
         schema = {"name": "answer", "strict": True, "schema": prompt.schema}
         fields["response_format"] = {"type": "json_schema", "json_schema": schema}
     return fields
@@ -468,7 +489,7 @@ def _change_for(
     named = [name for name in named if name not in ("model", "messages", "prompt", self._limit_field)]
     if failure.about in named:
         named = [failure.about]
-    if not named and self.system and "system" in words:
+    if not named and self.system and ("system" in words or "developer" in words):
         return {"system": None}
     if not named:
         return {}
@@ -581,7 +602,7 @@ def _client(self: ChatRespondent) -> Any:
     key = key_from(self.key_variable)
     if not key and "api.openai.com" in self.base_url:
         raise CoraError(f"the environment variable {self.key_variable} contains no key for {self.base_url}")
-    timeout = openai.Timeout(self.timeout, connect=min(10.0, self.timeout))
+    timeout = openai.Timeout(None, connect=min(10.0, self.timeout))  # `within` looks after the rest
     common = {"api_key": key or "none", "timeout": timeout, "max_retries": 0}
     try:
         if self.api_version:
@@ -595,8 +616,7 @@ def _client(self: ChatRespondent) -> Any:
 @patch
 async def _send(self: ChatRespondent, client: Any, prompt: Prompt, body: dict[str, Any]) -> Reply:
     "One request. Raises what the `openai` package raises, and `ValueError` for an answer without a reply."
-    async with asyncio.timeout(self.timeout):
-        answer = await client.post(self._path(), body=body, cast_to=object)
+    answer = await within(self.timeout, client.post(self._path(), body=body, cast_to=object))
     answer = json.loads(answer) if isinstance(answer, str) else answer  # JSON under another name
     reply = read_answer(answer, prompt.variant.scored, self.endpoint, key_from(self.key_variable))
     self._notes.take(prompt, reply, answer)
@@ -619,9 +639,11 @@ def _judge(self: ChatRespondent, e: Exception, body: dict[str, Any]) -> Failure:
         return judge_status(e.status_code, _body_of(e.response), e.response.headers, key_from(self.key_variable))
     if isinstance(e, openai.APIConnectionError):
         return self._lost(e)
+    if isinstance(e, FailedAnswer) and e.status is not None:  # OpenRouter: a limit, within status 200
+        return judge_status(e.status, e.body, {}, key_from(self.key_variable))
     misplaced = not self.answered and "v1" not in urlsplit(self.base_url).path and "sent no choices" in str(e)
     words = f"unusable reply ({self._line(e.__cause__ or e)})"  # LM Studio answers any path with status 200
-    return Failure("failed" if misplaced else "again", words, about="address")
+    return Failure("failed", words, about="address") if misplaced else Failure("again", words)
 
 
 def _body_of(response: Any) -> Any:
@@ -640,7 +662,7 @@ _LIMITED = 20  # rate limits of one prompt, while as many others are answered, a
 @patch
 async def _reply(self: ChatRespondent, client: Any, prompt: Prompt) -> Reply:
     "Ask until there is a reply or the tries are used up. Raises `CoraError` if continuing is pointless."
-    tries, limits, answered = 0, 0, self.answered
+    tries, limits, answered, began = 0, 0, self.answered, time.monotonic()
     while True:
         ticket = None if self.spending is None else await self.spending.admit(*self.most(prompt))
         if self.spending is not None and ticket is None:
@@ -655,11 +677,7 @@ async def _reply(self: ChatRespondent, client: Any, prompt: Prompt) -> Reply:
                     raise
                 except Exception as e:  # the libraries below may raise anything for an invalid answer
                     failure = self._judge(e, body)
-                    cost = (
-                        Reply(error="not billed")
-                        if failure.kind in ("limited", "loading", "reword", "absent")
-                        else None
-                    )
+                    cost = None if failure.kind in ("again", "lost") else Reply(error="not billed")
                     self._heed(failure, started, body)
         finally:
             if ticket is not None:
@@ -675,9 +693,12 @@ async def _reply(self: ChatRespondent, client: Any, prompt: Prompt) -> Reply:
             return _failed_reply(failure, f", {limits} times while other prompts were answered")
         if failure.kind == "failed":
             return _failed_reply(failure)
-        if failure.kind in ("again", "lost", "absent"):
+        if failure.kind in ("again", "busy", "lost", "absent"):
             tries = self._tries = tries + 1
-            if tries > (self.retries if self.answered else min(self.retries, _TRIES_AT_FIRST)):
+            patient = self.answered or failure.kind == "busy"
+            if not self.answered and time.monotonic() - began > _SAID_FROM:
+                self._notes.say("first", f"the first prompt is asked again: {failure.words}")
+            if tries > (self.retries if patient else min(self.retries, _TRIES_AT_FIRST)):
                 return _failed_reply(failure, f", tried {tries} times")
             await asyncio.sleep(min(60.0, 0.5 * 2 ** min(tries - 1, 7)) * random.uniform(0.5, 1.0))
 
@@ -712,6 +733,7 @@ def _heed(
 
 # %% ../../nbs/respondents/chat.ipynb #1735d3e4
 _BELIEVED = 3  # prompts that failed before any was answered
+_REFUSED_IN_A_ROW = 200  # refusals that are no longer believed to be about the prompts
 _QUESTIONS = 5  # of as many questions, since all variants of a long one may fail
 MOST_REFUSED = 20  # refusals without a single reply that are believed to be about the prompts; failures in a row
 
@@ -727,7 +749,7 @@ def answer(
     and their replies are handed over, too.
     """
     todo, client, begun = iter(enumerate(prompts)), None, False
-    self._in_a_row, self._last = [], None
+    self._in_a_row, self._refused_in_a_row, self._last = [], 0, None
     self._pace.open()
 
     async def one(portion: tuple[int, Prompt] | None) -> Sequence[tuple[int, Reply]]:
@@ -785,6 +807,10 @@ def _believe(
 async def _watched_reply(self: ChatRespondent, client: Any, prompt: Prompt) -> Reply:
     "The same as `_reply`. Raises `CoraError` if prompts of several questions fail one after the other."
     reply = await self._reply(client, prompt)
+    self._refused_in_a_row = self._refused_in_a_row + 1 if is_refusal(reply) else 0
+    if self._refused_in_a_row >= _REFUSED_IN_A_ROW:
+        words = self._last[0].words if self._last else "by its content filter"
+        raise CoraError(f"{self.who}: {self._refused_in_a_row} prompts in a row were refused: {words}")
     if reply.error is None or reply.unsent:
         self._in_a_row = []
         return reply

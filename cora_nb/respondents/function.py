@@ -11,6 +11,7 @@ import contextlib
 import contextvars
 import functools
 import inspect
+import re
 import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
@@ -20,7 +21,7 @@ from typing import Any
 from ..checks import check_count
 from ..core import CoraError
 from ..prompts.templates import Prompt
-from .chat_replies import clean_text, visible_line
+from .chat_replies import clean_text, visible_line, without_keys
 from .protocol import Reply
 from .workers import FirstAlone, on_own_loop
 
@@ -110,7 +111,9 @@ def _kind(value: Any) -> str:
 
 def _words(e: Exception) -> str:
     "What an exception says, on one line."
-    return visible_line(e if isinstance(e, _Unusable) else f"{type(e).__name__}: {e}".removesuffix(": "))
+    return visible_line(
+        without_keys(str(e) if isinstance(e, _Unusable) else f"{type(e).__name__}: {e}".removesuffix(": "))
+    )
 
 # %% ../../nbs/respondents/function.ipynb #6bfc95b8
 class FunctionRespondent:
@@ -148,7 +151,7 @@ class FunctionRespondent:
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
         "Its name and version (without a version, a mark that no other respondent has) and the text."
-        which = {"version": self.version} if self._mark is None else {"mark": self._mark}
+        which = {"version": self.version, "of": _place(self.f)} if self._mark is None else {"mark": self._mark}
         return {"respondent": "function", "name": self.name, **which, "text": prompt.text, "drawn": True}
 
     def outgoing(self, prompt: Prompt) -> str:
@@ -192,10 +195,17 @@ async def _waited_for(f: Callable, given: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
+def _place(f: Callable) -> str:
+    "The module of a function, without the mark that a file has when it is loaded by its path, and its name there."
+    module = re.sub(r"_[0-9a-f]{12}\Z", "", getattr(f, "__module__", None) or "")
+    return f"{module}:{getattr(f, '__qualname__', type(f).__qualname__)}"
+
+
 def _own_name(f: Callable) -> str:
-    "The name of a function; empty for what may share its name with others: a lambda, method, partial or object."
+    "The name of a function; empty for what may share it with others: a lambda, method, partial, object or closure."
     name = getattr(f, "__name__", "")
-    return "" if inspect.ismethod(f) or name == "<lambda>" else name
+    shared = inspect.ismethod(f) or name == "<lambda>" or "<locals>" in getattr(f, "__qualname__", "")
+    return "" if shared else name
 
 
 def _any_name(f: Callable) -> str:

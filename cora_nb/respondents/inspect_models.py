@@ -14,6 +14,7 @@ import math
 import os
 import re
 import sys
+import warnings
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -25,8 +26,9 @@ from ..checks import check_count
 from ..core import CoraError
 from ..forms import get_form
 from ..prompts.templates import Prompt
-from .chat_replies import clean_text, short_text, visible_line
-from .protocol import REFUSED_REPLY, Reply
+from .chat import server_address
+from .chat_replies import short_text, visible_line, without_keys
+from .protocol import REFUSED_REPLY, Reply, ServerWarning, is_refusal
 from .workers import FirstAlone, on_own_loop
 
 # %% ../../nbs/respondents/inspect_models.ipynb #a934f26e
@@ -59,6 +61,7 @@ class InspectRespondent:
     batch: bool | int = False  # ask in the provider's batches, which take hours and cost half; a number: of prompts
     concurrency: int = 32  # requests under way at a time, without batches
     name: str = ""  # its name in tables; empty: the model's name
+    base_url: str | None = None  # the provider's address; None: its usual one, or that of the environment
 
     constrains = True  # whether a prompt's schema is sent
 
@@ -81,6 +84,7 @@ class InspectRespondent:
             raise CoraError(f"{self.model}: inspect_ai is not installed; pip install 'cora_nb[inspect]'")
         _check_extra(self.extra)
         self._first = FirstAlone(self.model, _words)
+        self._said = False  # whether it was said that a schema is ignored
         self._asks = None  # inspect's model, made with the first request
 
     def describe(self) -> dict[str, Any]:
@@ -93,9 +97,17 @@ class InspectRespondent:
             "seed": self.seed,
             "extra": self.extra,
             **({"system": self.system} if self.system else {}),
+            **self._server(),
             "batch": self.batch,
             "inspect_ai": version("inspect-ai"),
         }
+
+    def _server(self) -> dict[str, str]:
+        "The address, if it is not the provider's usual one: given, or in a variable such as OPENAI_BASE_URL."
+        names = [part.upper().replace("-", "_") for part in reversed(self.model.split("/")[:-1])]
+        named = (os.environ.get(f"{name}_BASE_URL", "").strip() for name in names)
+        address = self.base_url or next(filter(None, named), "")
+        return {"server": server_address(address, "of the provider")[0]} if address else {}
 
 
 def _check_extra(extra: Any) -> None:
@@ -140,6 +152,7 @@ def request(
     return {
         "respondent": "inspect",
         "model": self.model,
+        **self._server(),
         "messages": system + prompt.messages,
         "temperature": self.temperature,
         "max_tokens": self.room(prompt),
@@ -178,7 +191,7 @@ def _read_output(
         return Reply(error=_words(words)) if _ROOM.search(words) else REFUSED_REPLY
     meta = {**_tokens(output.usage), "finish_reason": _ENDINGS[why], "model": short_text(output.model)}
     return Reply(
-        "" if why == "content_filter" else _clean(words), meta={k: v for k, v in meta.items() if v is not None}
+        "" if why == "content_filter" else without_keys(words), meta={k: v for k, v in meta.items() if v is not None}
     )
 
 
@@ -188,18 +201,6 @@ def _tokens(usage: Any) -> dict[str, int]:
         return {}
     read = usage.input_tokens + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
     return {"prompt_tokens": read, "completion_tokens": max(usage.output_tokens, usage.total_tokens - read)}
-
-
-def _keys() -> list[str]:
-    "The keys of providers in the environment, the longest first."
-    return sorted((v for k, v in os.environ.items() if k.upper().endswith("_API_KEY")), key=len, reverse=True)
-
-
-def _clean(text: str) -> str:
-    "A text of whole characters, without keys."
-    for key in _keys():
-        text = clean_text(text, key)
-    return clean_text(text)
 
 
 _MARKUP = re.compile(r"\[/?(?:bold|blue|red|yellow|italic|bright_black)\]")
@@ -213,7 +214,7 @@ def _words(e: Any) -> str:
         said = getattr(e, "provider_message", None) or getattr(e, "message", None) or e
         why = f" ({e.__cause__})" if "Connection" in type(e).__name__ and e.__cause__ else ""
         e = (str(said).strip() or type(e).__name__) + why
-    return visible_line(_clean(_MARKUP.sub("", str(e)[:100_000]).removeprefix("ERROR: ")))
+    return visible_line(without_keys(_MARKUP.sub("", str(e)[:100_000]).removeprefix("ERROR: ")))
 
 # %% ../../nbs/respondents/inspect_models.ipynb #b833eed8
 _EVERYTHING = 10**6  # requests at a time: no limit
@@ -251,7 +252,7 @@ def _get_model(self: InspectRespondent) -> Any:  # inspect's `Model`
         hook = sys.excepthook
         try:
             with contextlib.redirect_stdout(sys.stderr):
-                self._asks = get_model(self.model, memoize=False)
+                self._asks = get_model(self.model, base_url=self.base_url, memoize=False)
         finally:
             sys.excepthook = hook  # inspect puts its own in its place
     return self._asks
@@ -265,7 +266,12 @@ async def _ask(self: InspectRespondent, prompt: Prompt) -> Reply:
     kinds = {"user": ChatMessageUser, "assistant": ChatMessageAssistant}
     messages = [ChatMessageSystem(content=self.system)] if self.system else []
     messages += [kinds[m["role"]](content=m["content"]) for m in prompt.messages]
-    return _read_output(await self._get_model().generate(messages, config=self._config(prompt)))
+    reply = _read_output(await self._get_model().generate(messages, config=self._config(prompt)))
+    ignored = getattr(prompt, "schema", None) and reply.text and "{" not in reply.text and not is_refusal(reply)
+    if ignored and not self._said:
+        self._said = True
+        warnings.warn(f"{self.name}: the provider ignores the schema: replies are not constrained", ServerWarning)
+    return reply
 
 
 @patch

@@ -207,6 +207,7 @@ _ELSEWHERE = {  # what people type for a provider or another tool -> what to typ
         ("openai", "vllm", "sglang", "ollama", "lmstudio", "llamacpp", "azure", "groq", "together"), "chat"
     ),
     **dict.fromkeys(("openrouter", "local-chat-completions", "openai-chat-completions", "litellm"), "chat"),
+    **dict.fromkeys(("deepseek", "xai", "cohere", "fireworks", "perplexity", "nvidia", "lm-studio"), "chat"),
     **dict.fromkeys(("anthropic", "google", "gemini", "bedrock", "mistral", "vertex", "grok"), "inspect"),
     **dict.fromkeys(("hf", "huggingface", "transformers"), "causal"),
 }
@@ -226,7 +227,8 @@ def _meant(kind: str, rest: str) -> str:
     known = not rest and get_close_matches(kind, RESPONDENTS.names(), 1)
     if known or not re.fullmatch(r"[\w./-]*\d[\w./-]*", kind) or kind.endswith(".py"):
         return ""
-    return f"chat:{kind}{':' + rest if rest else ''},base_url=http://HOST/v1"
+    openai = re.match(r"gpt|o\d|chatgpt", kind) is not None
+    return f"chat:{kind}{':' + rest if rest else ''}" + ("" if openai else ",base_url=http://HOST/v1")
 
 
 def _is_kind(kind: str) -> bool:

@@ -35,7 +35,16 @@ from ..forms import Verdict
 from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import Prompt, Template, get_template, right_places
 from ..respondents.named import as_respondent
-from ..respondents.protocol import NOT_ASKED, Reply, Respondent, finished, is_refusal, outgoing_text, stream
+from cora_nb.respondents.protocol import (
+    NOT_ASKED,
+    Reply,
+    Respondent,
+    ServerWarning,
+    finished,
+    is_refusal,
+    outgoing_text,
+    stream,
+)
 from ..responses.columns import grade_reply
 from ..responses.facts import Facts, as_facts
 from ..responses.responses import Responses, make_responses
@@ -436,6 +445,12 @@ class PreparedRun:
             if unread is not None:
                 unread.end()
         calls = {"prompts": len(self.prompts), **source.counts(), **queue.counts(), **source.work()}
+        models = Counter(str(meta["model"]) for r in queue.replies if "model" in (meta := r.meta or {}))
+        if source.found and len(models) > 1:  # within one run, the respondent has said it
+            counted = ", ".join(f"{model} ({n})" for model, n in models.most_common(5))
+            warnings.warn(
+                f"{name}: the replies in the store and the new ones are of {counted}", ServerWarning, stacklevel=3
+            )
         return make_responses(
             [p.variant for p in self.prompts],
             queue.replies,

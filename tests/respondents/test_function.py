@@ -12,6 +12,7 @@ import pytest
 
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import make_prompts
+from cora_nb.respondents.named import make_respondent
 from cora_nb.respondents.function import FunctionRespondent
 from cora_nb.respondents.protocol import Reply, ask, run_async, stream
 from cora_nb.responses.files import read_responses, write_responses
@@ -219,7 +220,7 @@ def test_failures_that_are_not_in_a_row_do_not_end_it():
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("at", [1, 4])
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, CoraError])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, CoraError])
 def test_what_ends_a_program_passes(mode, at, stop):
     calls = []
 
@@ -309,7 +310,7 @@ def test_with_a_version_replies_are_found_again_and_without_one_never(tmp_path):
 
     def asked(**how):
         calls.clear()
-        evaluate(FunctionRespondent(f, **how), VARIANTS, Asking(trials=2), store=store, progress=False)
+        evaluate(FunctionRespondent(f, **{"name": "f"} | how), VARIANTS, Asking(trials=2), store=store, progress=False)
         return len(calls)
 
     n = 2 * len(VARIANTS)  # equal prompts and trials are asked each
@@ -319,7 +320,7 @@ def test_with_a_version_replies_are_found_again_and_without_one_never(tmp_path):
         assert [asked(version="1") for _ in range(2)] == [n, 0]
         assert [asked(version="2"), asked(version="1", name="g"), asked(version=1)] == [n, n, 0]
         assert plan(FunctionRespondent(f), VARIANTS, Asking(trials=2), store)["calls"] == n
-        assert plan(FunctionRespondent(f, version="2"), VARIANTS, Asking(trials=2), store)["calls"] == 0
+        assert plan(FunctionRespondent(f, "f", version="2"), VARIANTS, Asking(trials=2), store)["calls"] == 0
 
 
 def test_facts_name_the_version_and_keys_do_not_depend_on_the_machine():
@@ -516,3 +517,44 @@ ask(FunctionRespondent(f, concurrency=4), make_prompts(make_variants([Question("
     )
     done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, timeout=A_PYTHON)
     assert done.returncode == (3 if end == "error" else -2) or "KeyboardInterrupt" in done.stderr
+
+
+def test_functions_that_share_a_name_share_no_replies(tmp_path):
+    "Closures need a name of their own, and functions of two files are two."
+
+    def made(letter):
+        def answer(text):
+            return letter
+
+        return answer
+
+    with pytest.raises(CoraError, match="needs a name"):
+        FunctionRespondent(made("A"), version=1)
+    found = []
+    for letter in "AB":
+        (tmp_path / letter).mkdir()
+        file = tmp_path / letter / f"mine_{letter}.py"
+        file.write_text(f"def f(text):\n    return {letter!r}\n")
+        with Store(tmp_path / "r.sqlite") as store:
+            who = make_respondent(f"{file}:f,version=1")
+            found.append(set(evaluate(who, VARIANTS, store=store, progress=False).table["reply"]))
+    assert found == [{"A"}, {"B"}]
+
+
+def test_a_key_in_an_exception_is_not_shown(monkeypatch):
+    monkeypatch.setenv("GEMINI_API_KEY", "sk-secret-0123456789")
+
+    def f(text):
+        raise ValueError("403 for url https://g.example/v1?key=sk-secret-0123456789")
+
+    with pytest.raises(CoraError) as e:
+        evaluate(f, VARIANTS, progress=False)
+    assert "secret" not in str(e.value) and "403 for url" in str(e.value)
+
+
+def test_a_cancelled_task_of_a_function_is_a_failure():
+    async def f(text):
+        raise asyncio.CancelledError
+
+    with pytest.raises(CoraError, match="CancelledError"):
+        evaluate(f, VARIANTS, progress=False)

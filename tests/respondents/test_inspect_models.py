@@ -379,3 +379,17 @@ def test_where_inspect_is_missing_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(CoraError, match="pip install 'cora_nb\\[inspect\\]'"):
         InspectRespondent("anthropic/m")
+
+
+def test_two_servers_are_two_models(monkeypatch):
+    "The address stands in the environment, and is part of keys and facts."
+    keys = []
+    for address in ("http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"):
+        monkeypatch.setenv("LOCAL_BASE_URL", address)
+        who = InspectRespondent("openai-api/local/tiny")
+        assert who.describe()["server"] == address
+        keys.append(reply_key(who.request(PROMPTS[0])))
+    given = InspectRespondent("openai-api/local/tiny", base_url="http://127.0.0.1:2/v1")
+    assert keys[0] != keys[1] == reply_key(given.request(PROMPTS[0]))
+    monkeypatch.delenv("LOCAL_BASE_URL")
+    assert "server" not in InspectRespondent("anthropic/m").describe()

@@ -247,6 +247,38 @@ def test_connections_lost_together_are_one_loss(clock):
         assert [r.text for r in ask(model, PROMPTS[:100])] == ["B"] * 100
 
 
+class BlockingStore(Store):
+    "Stands still once, like a database that is being restarted."
+
+    def put(self, key, reply):
+        if self.kept == 10:
+            time.sleep(4.0)
+        return super().put(key, reply)
+
+
+@pytest.mark.slow
+def test_replies_that_arrive_while_a_reply_is_stored_are_received(tmp_path):
+    "A time limit of 2.5 s, and a store that stands still for 4 s: nothing is asked, and paid, twice."
+    variants = make_variants(math_benchmark(n=12))[:60]
+    with FaultyServer(lambda asked: Answer(wait=0.1)) as server, BlockingStore(tmp_path / "s.db") as store:
+        who = ChatRespondent("m", server.url, concurrency=16, timeout=2.5)
+        found = evaluate(who, variants, store=store, progress=False)
+        assert found.table["error"].isna().all()
+        assert len(server.asked) == len(store)
+
+
+@pytest.mark.slow
+def test_a_server_that_is_too_slow_is_still_given_up(monkeypatch, tmp_path):
+    "The store stands still all the time, and the time limit still ends a request that gets no reply."
+    variants = make_variants(math_benchmark(n=12))[:30]
+    monkeypatch.setattr(Store, "put", lambda self, key, reply, put=Store.put: time.sleep(0.15) or put(self, key, reply))
+    with FaultyServer(lambda asked: Answer(wait=60 if asked.number == 3 else 0.01)) as server:
+        with Store(tmp_path / "s.db") as store:
+            who = ChatRespondent("m", server.url, concurrency=2, timeout=2.5, retries=1)
+            assert evaluate(who, variants, store=store, progress=False).table["error"].isna().all()
+            assert len(server.asked) == len(store) + 1
+
+
 # ---- a prompt that is limited for ever
 
 
@@ -288,3 +320,34 @@ def test_a_prompt_is_given_up_after_twenty_refusals_not_before(clock):
         replies = ask(ChatRespondent("m", base_url=server.url, concurrency=3, retries=0), PROMPTS[:150])
         asked = sum(a.prompt == PROMPTS[1].text for a in server.asked)
     assert replies[1].error == f"429 too large, {asked} times while other prompts were answered" and asked >= 20
+
+
+def test_a_respondent_begins_anew_after_a_run_that_was_given_up(clock):
+    "What ended one run is no reason to end the next, and a server that is there again is asked."
+    state = {"plan": Answer(429, refusal("no"))}
+    with FaultyServer(lambda asked: state["plan"]) as server:
+        model = ChatRespondent("m", base_url=server.url, concurrency=1)
+        with pytest.raises(CoraError, match="nothing but limits"):
+            ask(model, PROMPTS[:5])
+        clock.now += 3600
+        asked, state["plan"] = len(server.asked), Answer(429, refusal("no"))
+        with pytest.raises(CoraError, match="nothing but limits"):
+            ask(model, PROMPTS[:5])
+        assert len(server.asked) - asked > 3
+        clock.now += 3600
+        state["plan"] = GOOD
+        assert [r.error for r in ask(model, PROMPTS[:5])] == [None] * 5
+
+
+def test_a_limit_within_status_200_is_waited_for():
+    "OpenRouter sends the code of its provider in the body."
+    said = {"error": {"code": 429, "message": "rate limited upstream, retry in 0.05 s"}}
+    with FaultyServer(lambda asked: Answer(body=said) if asked.number in (1, 2, 3) else GOOD) as server:
+        model = ChatRespondent("m", base_url=server.url, concurrency=1, retries=0)
+        assert [r.text for r in ask(model, PROMPTS[:6])] == ["B"] * 6
+
+
+def test_a_busy_server_is_asked_again_at_the_first_prompt(clock):
+    with FaultyServer([Answer(503, refusal("The model is overloaded"))] * 4) as server:
+        model = ChatRespondent("m", base_url=server.url, concurrency=1)
+        assert [r.text for r in ask(model, PROMPTS[:2])] == ["B"] * 2

@@ -66,7 +66,6 @@ WELL = {  # a clean reply, at once
     "the key in the text": Answer(body=completion(f"B {KEY}")),
     "the key as the model's name": Answer(body=completion() | {"model": KEY, "system_fingerprint": KEY}),
     "null as text": Answer(body=completion(None)),
-    "no text at all": Answer(body={"choices": [{"message": {}}]}),
     "usage null": Answer(body=completion() | {"usage": None}),
     "usage a text": Answer(body=completion() | {"usage": "many"}),
     "usage a list": Answer(body=completion() | {"usage": [9, 1]}),
@@ -117,6 +116,7 @@ WELL = {  # a clean reply, at once
     "closed behind it, as announced": Answer(close=True, headers={"Connection": "close"}),
 }
 ODD = {  # no reply to be had from it: tried again, then recorded
+    "no text at all": Answer(body={"choices": [{"message": {}}]}),
     "surrogate in the reason to finish": Answer(body=completion(finish_reason="\ud800")),
     "finish a list": Answer(body=completion(finish_reason=["stop"])),
     "finish an object": Answer(body=completion(finish_reason={"deep": 1})),
