@@ -26,9 +26,9 @@ from ..checks import check_count
 from ..core import CoraError
 from ..forms import get_form
 from ..prompts.templates import Prompt
-from .chat import server_address
 from .chat_replies import short_text, visible_line, without_keys
 from .protocol import REFUSED_REPLY, Reply, ServerWarning, is_refusal
+from .server_settings import server_address
 from .workers import FirstAlone, on_own_loop
 
 # %% ../../nbs/respondents/inspect_models.ipynb #a934f26e

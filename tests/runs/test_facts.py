@@ -10,7 +10,8 @@ from hypothesis import given, settings, strategies as st
 from cora_nb.core import Question, THRESHOLDS
 from cora_nb.prompts.letters import first_alphanumeric, last_line
 from cora_nb.prompts.templates import Template
-from cora_nb.respondents.chat import _RESERVED, ChatRespondent
+from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.respondents.server_settings import _RESERVED
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.responses import make_responses
