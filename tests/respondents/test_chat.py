@@ -220,7 +220,8 @@ def test_timeouts_and_slow_replies():
 
 @pytest.mark.slow
 def test_a_reply_that_trickles_in_has_no_more_time_than_another():
-    with FaultyServer([Answer(drip=0.05)] * 2) as server, warnings.catch_warnings():  # each byte arrives in time, the whole would take 10 s
+    # each byte arrives in time, the whole would take 10 s
+    with FaultyServer([Answer(drip=0.05)] * 2) as server, warnings.catch_warnings():
         warnings.simplefilter("ignore", ServerWarning)
         assert (
             texts(ask(ChatRespondent("m", base_url=server.url, timeout=2.5), PROMPTS[:1])) == ["B"]
