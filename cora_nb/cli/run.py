@@ -157,8 +157,9 @@ def _forecast_lines(
     prices: tuple[float, float] | None,  # of a million tokens read, and written
 ) -> str:  # a line each: calls, tokens, money, time
     "What the full run would take, if all prompts are like those that were tried."
-    calls, seen, answered = planned["calls"], tried.run.facts.calls, max(int(tried.run.table["reply"].notna().sum()), 1)
-    read, wrote = (calls * seen.get(f"{what}_tokens", 0) / answered for what in ("prompt", "completion"))
+    calls, seen = planned["calls"], tried.run.facts.calls
+    asked = max(seen["asked"], 1)  # tokens are counted of these alone, not of what the store had
+    read, wrote = (calls * seen.get(f"{what}_tokens", 0) / asked for what in ("prompt", "completion"))
     counted = bool(read and wrote)
     if not counted:
         read, wrote = planned["tokens_read"], planned["tokens_written_at_most"]

@@ -108,3 +108,11 @@ def test_a_mark_after_a_thought_can_be_named(try_it, monkeypatch):
     with FaultyServer(lambda asked: Answer(body=completion(f"The answer is Z? {{done}} {letter(asked)}"))) as server:
         _, out, _ = try_it(f"chat:m,base_url={server.url}", think_end="{done}", questions=1)
     assert "8 replies: 8 right" in out
+
+
+def test_the_forecast_is_of_what_was_asked_and_not_of_what_the_store_had(try_it, tmp_path):
+    with FaultyServer(lambda asked: Answer(body=completion(letter(asked)))) as server:
+        for questions in (2, 5):  # 9 tokens read and 1 written for each request
+            _, out, _ = try_it(f"chat:m,base_url={server.url}", questions=questions, store=str(tmp_path / "s.sqlite"))
+            calls = int(re.search(r"calls +([\d,]+)", out)[1].replace(",", ""))
+            assert f"about {9 * calls:,} read, about {calls:,} written" in out
