@@ -32,6 +32,7 @@ REMARKS = {  # kind -> what it means
     "failed": "n of `of` prompts asked have no reply",
     "rows_left_out": "n rows of the file were left out when it was imported",
     "shard": "this is shard n of `of`, a part of a run; a score of it is NaN",
+    "cut": "the beginning of n prompts was cut to the model's window; without n, that of some may be",
     "first_of": "of n repetitions of each prompt only the first counts",
     "unread": "n of `of` replies could not be read, and count as wrong",
     "failed_wrong": "n of `of` prompts asked have no reply, and count as wrong on request",

@@ -73,6 +73,7 @@ class AskingOptions:
     parse: str = "careful"  # the rule from reply to choice, or FILE.py:NAME
     think_end: str = None  # what stands after a model's thoughts, where it is none of the usual marks
     constrain: bool = False  # let the model answer with one of the labels only (response_format with a JSON schema)
+    truncate: bool = False  # cut the beginning of a prompt that does not fit into the window of a model on this machine
 
 
 def read_asking(
@@ -83,7 +84,8 @@ def read_asking(
     "How the questions of a command are put. Raises `CoraError` for names that do not exist and numbers out of range."
     if given.think_end:
         register_thought(None, given.think_end)
-    return Asking(given.template, pool or (), given.shots, given.shots_as, trials, given.parse, given.constrain)
+    ways = {"constrain": given.constrain, "truncate": given.truncate}
+    return Asking(given.template, pool or (), given.shots, given.shots_as, trials, given.parse, **ways)
 
 # %% ../../nbs/cli/options.ipynb #5d195853
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ def remarks_on_sets(
     coverage: tuple[Remark, ...],  # the part of the divergence sets that was asked, from `coverage_remarks`
 ) -> list[tuple[Remark, ...]]:  # for each score: the coverage, or nothing for a score of the originals alone
     "What the scores of an incomplete run say of it."
-    lost = tuple(r for r in coverage if r.kind in ("rows_left_out", "shard", "first_of"))
+    lost = tuple(r for r in coverage if r.kind in ("rows_left_out", "shard", "first_of", "cut"))
     return [lost if get_score(name).originals_only else coverage for name in names]
 
 # %% ../../nbs/metrics/scoring.ipynb #93e54632

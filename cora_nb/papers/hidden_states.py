@@ -61,7 +61,7 @@ def hidden_states(
     layers, heads = [], []
     with _listening(model.model) as heard, torch.inference_mode():
         for prompt in tqdm(prompts, desc=model.name, unit=" prompts", disable=not progress, delay=1, leave=False):
-            ids = model.encode(model.sent(prompt))
+            ids = model.tokens(prompt)
             if model.window is not None and len(ids) > model.window:
                 raise CoraError(f"{model.name}: question {prompt.variant.question_id!r} is longer than its window")
             read = model.model(input_ids=torch.tensor([ids], device=model.model.device), output_hidden_states=True)

@@ -359,6 +359,7 @@ class Prompt:
     shots: tuple[Question | Variant, ...] = ()  # examples shown before it, in order
     room: int | None = None  # tokens that the parsing rule needs; None: as the default rule of the variant's form
     constrain: bool = False  # whether the reply may be only an object with one of the labels; see `schema`
+    truncate: bool = False  # whether its beginning may be cut where it does not fit into a model's window
 
     def __post_init__(self):
         get_template(self.template)

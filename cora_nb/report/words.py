@@ -46,6 +46,11 @@ def _names(what: Any) -> str:
     return ", ".join(map(str, what)) if isinstance(what, tuple) else str(what)
 
 
+def _cut(r: Remark) -> str:
+    "How many prompts were cut."
+    return f"the beginning of {_things(r.n, 'prompt') if r.n else 'some prompts'} was cut to the model's window"
+
+
 def _incomplete(r: Remark) -> str:
     return f"{f'{r.what} has ' if r.what else ''}{_count(r.n)} of {_count(r.of)} variants"
 
@@ -108,6 +113,7 @@ SENTENCES: dict[str, tuple[str, str | Callable[[Remark], str]]] = {  # kind -> i
     "failed": ("failed", lambda r: f"{r.n:,} of {r.of:,} failed"),
     "rows_left_out": ("beside", lambda r: f"{_things(r.n, 'row')} left out at import"),
     "shard": ("beside", lambda r: f"shard {r.n} of {r.of}, to be joined with cora_join"),
+    "cut": ("beside", _cut),
     "first_of": ("counted", lambda r: f"the first of {r.n} repetitions; --trials all, or pool_trials(), counts all"),
     "unread": ("failed", lambda r: f"{r.n:,} of {r.of:,} unread"),
     "failed_wrong": ("failed", lambda r: f"{r.n:,} of {r.of:,} failed, counted as wrong"),

@@ -24,8 +24,16 @@ from ..core import ALPHABETS, LETTERS, CoraError, Variant, uniforms
 from ..forms import get_form
 from ..prompts.labels import said_label
 from ..prompts.templates import Prompt
-from .local import LocalModel, free_memory, one_line, out_of_memory
+from .local import SHORTER, LocalModel, free_memory, one_line, out_of_memory
 from .protocol import ENDLESS, Reply
+from cora_nb.respondents.text_and_tokens import (
+    conversation_text,
+    conversation_tokens,
+    has_template,
+    reply_text,
+    stays_token,
+    text_tokens,
+)
 from .token_trees import common_start, longest_texts
 
 # %% ../../nbs/respondents/causal.ipynb #f0990d47
@@ -176,43 +184,75 @@ def uses_chat(self: CausalRespondent) -> bool:
     "Whether prompts are sent as conversations."
     if self.chat is False:
         return False
-    has_template = bool(self.tokenizer.chat_template)
-    if self.chat and not has_template:
+    there = has_template(self.tokenizer)
+    if self.chat and not there:
         raise CoraError(f"{self.path}: chat=True needs a chat template, and its tokenizer has none")
-    return has_template
+    return there
 
 # %% ../../nbs/respondents/causal.ipynb #8c9ead44
 _TODAY = "{%- macro strftime_now(format) -%}26 Jul 2024{%- endmacro -%}"  # a run asks the same tomorrow
+
+
+@patch(as_prop=True)
+def _variables(self: CausalRespondent) -> dict[str, Any]:
+    "The variables of the chat template, and the template itself where it writes the date."
+    template = self.tokenizer.get_chat_template() if self.tokenizer.chat_template else ""
+    return self.chat_options | ({"chat_template": _TODAY + template} if "strftime_now" in template else {})
+
+
+@patch
+def _conversation(self: CausalRespondent, prompt: Prompt) -> tuple[str, list[dict[str, Any]]]:
+    "The text of a conversation, and its turns as the template takes them."
+    try:
+        return conversation_text(self.tokenizer, prompt.messages, **self._variables)
+    except CoraError as e:
+        raise CoraError(f"{self.path}: {one_line(e)}") from e
 
 
 @patch
 def sent(
     self: CausalRespondent,
     prompt: Prompt,  # what to ask
-) -> str:  # the exact text the tokenizer gets
-    "The prompt as this model reads it. Raises `CoraError` if its chat template refuses the conversation."
-    if not self.uses_chat:
-        return prompt.text
-    try:
-        template = self.tokenizer.get_chat_template()
-        if "strftime_now" in template:
-            template = _TODAY + template
-        return self.tokenizer.apply_chat_template(
-            prompt.messages, chat_template=template, tokenize=False, add_generation_prompt=True, **self.chat_options
-        )
-    except Exception as e:
-        raise CoraError(f"{self.path}: its chat template refuses the prompt ({one_line(e)})") from e
+) -> str:  # the exact text that the model reads, apart from tokens that the tokenizer adds
+    """The prompt as this model reads it.
+
+    Raises `CoraError` if its chat template refuses the conversation or leaves out what a turn says.
+    """
+    return self._conversation(prompt)[0] if self.uses_chat else prompt.text
 
 # %% ../../nbs/respondents/causal.ipynb #048c0f83
 @patch
 def encode(
     self: CausalRespondent,
-    text: str,  # from `sent`
+    text: str,  # any text; for the tokens of a prompt, see `tokens`
 ) -> list[int]:  # ids in the tokenizer's vocabulary
     "The tokens of a text: one beginning-of-text token if the model has one, and no end-of-text token."
-    ids = self.tokenizer(text, add_special_tokens=not self.uses_chat, verbose=False)["input_ids"]
-    closed = not self.uses_chat and len(ids) > 1 and ids[-1] == self.tokenizer.eos_token_id
-    return ids[:-1] if closed else ids
+    return text_tokens(self.tokenizer, text, written=self.uses_chat)["input_ids"]
+
+
+@patch
+def tokens(
+    self: CausalRespondent,
+    prompt: Prompt,  # what to ask
+) -> list[int]:  # ids in the tokenizer's vocabulary
+    "The tokens of a prompt. Words of a question that spell control tokens are divided as words."
+    spell = bool(self.spelled(prompt))
+    if not self.uses_chat:
+        return text_tokens(self.tokenizer, prompt.text, spell=spell)["input_ids"]
+    turns = self._conversation(prompt)[1]
+    try:
+        return conversation_tokens(self.tokenizer, turns, spell, **self._variables)
+    except ValueError:  # a vocabulary of whole words has no other way to spell the token
+        self._loaded["control tokens that stay"] = True
+        return conversation_tokens(self.tokenizer, turns, **self._variables)
+
+
+@patch
+def _stays(self: CausalRespondent, token: str) -> bool:
+    "Whether words that spell this control token are read as the token all the same."
+    if self.uses_chat:
+        return self._loaded.get("control tokens that stay", False)
+    return stays_token(self.tokenizer, token)
 
 # %% ../../nbs/respondents/causal.ipynb #a012a594
 @patch
@@ -281,6 +321,8 @@ def request(
         "max_new_tokens": self.room(prompt),
         "text": self.sent(prompt),
         "special_tokens": not self.uses_chat,
+        **({"spelled": spelled} if (spelled := self.spelled(prompt)) else {}),
+        **({"truncate": True} if prompt.truncate else {}),
     }
 
 # %% ../../nbs/respondents/causal.ipynb #68eb8fbe
@@ -293,6 +335,7 @@ class _Row:
     ids: array  # its tokens
     text_hash: str  # of the text as it was sent
     limit: int  # the longest reply, in tokens
+    cut: int = 0  # tokens that were cut at its beginning
     scores: tuple[float, ...] | None = None
     said: list[int] = field(default_factory=list)
     logprob: float = 0.0
@@ -359,7 +402,7 @@ def _common(self: CausalRespondent, rows: Sequence[_Row]) -> int:
     start, longest = _shared_start([row.ids for row in rows]), max(len(row.ids) for row in rows) + rows[0].limit - 1
     if start * (len(rows) - 1) <= longest or longest > longest_texts(self.model, 0)["tree"]:
         return 0
-    return start if self._once("test of common starts", self._start_agrees) else 0
+    return start if self.tried("test of common starts", self._start_agrees) else 0
 
 # %% ../../nbs/respondents/causal.ipynb #183d1681
 @patch(as_prop=True)
@@ -372,11 +415,11 @@ def _ends(self: CausalRespondent) -> set[int]:  # ids
 @patch
 def _reply(self: CausalRespondent, row: _Row) -> Reply:
     "The finished row as a `Reply`."
-    text = self.tokenizer.decode(row.said, skip_special_tokens=True, clean_up_tokenization_spaces=False)
     ended = row.said[-1] in self._ends or self._whole_reply(row.limit)
     counts = {"prompt_tokens": len(row.ids), "completion_tokens": len(row.said)}
+    counts |= {"truncated": row.cut} if row.cut else {}
     return Reply(
-        text=text,
+        text=reply_text(self.tokenizer, row.said, self._ends),
         scores=row.scores,
         confidence=math.exp(row.logprob),
         meta=counts if ended else counts | {"finish_reason": "length"},
@@ -452,7 +495,7 @@ def _refusal(self: CausalRespondent, ids: Sequence[int], limit: int) -> str | No
     if self.window is None or len(ids) + limit - 1 <= self.window:
         return None
     reply = f" and up to {limit} more for the reply" if limit > 1 else ""
-    return f"the prompt is too long: {len(ids)} tokens{reply}, and the model's window is {self.window}"
+    return f"the prompt is too long: {len(ids)} tokens{reply}, and the model's window is {self.window}; {SHORTER}"
 
 # %% ../../nbs/respondents/causal.ipynb #fec9c966
 @patch
@@ -463,22 +506,26 @@ def _row(self: CausalRespondent, position: int, prompt: Prompt) -> _Row | Reply:
         text_hash = hashlib.sha256(text.encode()).hexdigest()
     except UnicodeEncodeError as e:
         return Reply(error=f"the prompt is not valid text ({one_line(e)})")  # half a character: tokenizers refuse it
-    ids = array("i", self.encode(text))
-    limit = self.room(prompt)
-    if self.max_new_tokens is None and self.window is not None:  # the length is a default, so it may shrink
+    ids, limit, cut = array("i", self.tokens(prompt)), self.room(prompt), 0
+    if self.window is not None and prompt.truncate:
+        limit = min(limit, max(1, self.window // 2))
+        cut = max(0, len(ids) + limit - 1 - self.window)
+    elif self.window is not None and self.max_new_tokens is None:  # the length is a default, so it may shrink
         limit = max(1, min(limit, self.window - len(ids) + 1))
-    why = self._refusal(ids, limit)
-    return Reply(error=why) if why else _Row(position, prompt, ids, text_hash, limit)
+    why = self._refusal(ids[cut:], limit)
+    return Reply(error=why) if why else _Row(position, prompt, ids[cut:], text_hash, limit, cut)
 
 # %% ../../nbs/respondents/causal.ipynb #808f51d9
 @patch
 def _attempt(self: CausalRespondent, rows: Sequence[_Row]) -> list[Reply] | None:
-    "The replies to a batch; None if memory ran out."
+    "The replies to a batch; None if memory ran out. Raises `CoraError`, in one line, for any other failure."
     try:
         return self.generate(rows)
-    except (RuntimeError, MemoryError) as e:
+    except CoraError:
+        raise
+    except Exception as e:
         if not out_of_memory(e):
-            raise
+            raise self.failed(e) from e
     free_memory()  # after the except clause, because the exception keeps the tensors alive
     return None
 
@@ -502,7 +549,43 @@ def _alike(self: CausalRespondent, row: _Row, other: _Row) -> bool:
             "beyond" if (n := len(r.ids)) > border else n if n + r.limit - 1 > border else "below"
         )  # replies that cross the border go only with replies that cross it at the same step
 
-    return row.limit == other.limit and side(row) == side(other)
+    if row.limit != other.limit or side(row) != side(other):
+        return False
+    if len(row.ids) == len(other.ids):
+        return True
+    try:
+        return not self.tried("test of padding", self._padding_matters)
+    except Exception as e:
+        if not out_of_memory(e):
+            raise self.failed(e) from e
+    return False  # memory is too small for two texts: each is asked alone
+
+
+@patch
+def _padding_matters(self: CausalRespondent) -> bool:
+    "Whether a padded prompt and a bare one get other numbers."
+    import torch
+
+    n = self.model.get_input_embeddings().num_embeddings
+    texts = [[(7 * i + 3) % n for i in range(33)], [(5 * i + 1) % n for i in range(40)]]
+
+    def numbers(rows, padding=0):
+        ids, mask = pad_left(rows, self.model.device)
+        ids[mask == 0] = padding
+        cache, found = None, []
+        for _ in range(2):
+            logits, cache = self._step(ids, mask, cache, True)
+            found.append(logits.log_softmax(-1))
+            more = torch.full_like(ids[:, :1], 5 % n)
+            ids = more if cache is not None else torch.cat([ids, more], 1)
+            mask = torch.cat([mask, mask.new_ones(len(rows), 1)], 1)
+        return torch.stack(found)
+
+    with torch.inference_mode():
+        alone = torch.cat([numbers([text]) for text in texts], 1)
+        together, otherwise = numbers(texts), numbers(texts, n // 2)
+    most = 1e-3 if self.place[1] in ("float32", "float64") else 0.3
+    return bool((alone - together).abs().max() > most or (together - otherwise).abs().max() > 1e-3)
 
 # %% ../../nbs/respondents/causal.ipynb #839630e9
 _PORTION = 10_000  # prompts tokenized and sorted together; 250,000 long ones might not fit into memory
@@ -519,6 +602,7 @@ async def answer(
             ready = await asyncio.to_thread(
                 lambda: [self._row(i, p) for i, p in enumerate(prompts[start : start + _PORTION], start)]
             )
+            self.warn_of_spelled(prompts[start : start + _PORTION], self._stays)
             for position, refused in enumerate(ready, start):
                 if isinstance(refused, Reply):
                     yield position, refused

@@ -11,8 +11,9 @@ import asyncio
 import json
 import math
 from array import array
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,9 @@ from ..checks import check_count, check_option
 from ..core import CoraError, Question, Variant, Wording
 from ..forms import get_form
 from ..prompts.templates import Prompt, Template, get_template, right_places
-from .local import LocalModel, one_line
+from .local import SHORTER, LocalModel, one_line
 from .protocol import Reply
+from .text_and_tokens import stays_token, text_tokens
 from .token_trees import TreeScorer
 
 # %% ../../nbs/respondents/likelihood.ipynb #c2f88cfb
@@ -84,35 +86,16 @@ def context_and_continuations(
 SEAMS = ("merged", "harness")
 
 
-def _read(tokenizer, text: str, **options):
-    "A text as the model reads it: its tokens without an added end, and what the options ask for."
-    begun = bool(tokenizer.bos_token) and text.startswith(tokenizer.bos_token)
-    coded = tokenizer(
-        text,
-        add_special_tokens=not begun,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-        verbose=False,
-        **options,
-    )
-    ends = [
-        i
-        for i, t in ((tokenizer.eos_token_id, tokenizer.eos_token), (tokenizer.sep_token_id, tokenizer.sep_token))
-        if t and not text.endswith(t)
-    ]
-    n = len(coded["input_ids"])
-    return {what: [*values[: n - (n > 0 and coded["input_ids"][-1] in ends)]] for what, values in coded.items()}
-
-
 def _context_tokens(
     tokenizer,  # of transformers
     context: str,  # may be empty
+    spell: bool = False,  # as in `text_tokens`
 ) -> list[int]:  # at least one
     """The tokens of a context without the space at its end, which belongs to the continuation.
 
     Raises `CoraError` if there is no token to begin with.
     """
-    if tokens := _read(tokenizer, context.rstrip())["input_ids"]:
+    if tokens := text_tokens(tokenizer, context.rstrip(), spell=spell)["input_ids"]:
         return tokens
     begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     if begin is None:
@@ -123,11 +106,11 @@ def _context_tokens(
     return [begin]
 
 
-def _seam(tokenizer, text: str, n: int, alone: list[int], whole: list[int]) -> int:
+def _seam(tokenizer, text: str, n: int, alone: list[int], whole: list[int], spell: bool) -> int:
     "The first token that reaches beyond the text's first n characters, if the tokenizer has merged."
     if not getattr(tokenizer, "is_fast", False):  # slow tokenizers do not say where their tokens end
         return next((i for i, (a, b) in enumerate(zip(alone, whole)) if a != b), min(len(alone), len(whole) - 1))
-    ends = _read(tokenizer, text, return_offsets_mapping=True)["offset_mapping"]
+    ends = text_tokens(tokenizer, text, spell=spell, offsets=True)["offset_mapping"]
     return next((i for i, (_, end) in enumerate(ends) if end > n), len(whole))
 
 # %% ../../nbs/respondents/likelihood.ipynb #207535f7
@@ -137,17 +120,18 @@ def split_tokens(
     continuation: str,  # not empty
     seam: str = "merged",  # the rule for tokens merged across the seam: one of `SEAMS`
     alone: list[int] | None = None,  # the context's tokens, if known already
+    spell: bool = False,  # divide words that spell control tokens
 ) -> tuple[list[int], int]:  # token ids, and where the continuation begins, at least 1
     "The tokens of context and continuation. Raises `CoraError` for no tokens to score and for an unknown rule."
     check_option("seam", seam, SEAMS)
-    alone = _context_tokens(tokenizer, context) if alone is None else alone
-    whole, start = _read(tokenizer, context + continuation)["input_ids"], len(alone)
+    alone = _context_tokens(tokenizer, context, spell) if alone is None else alone
+    whole, start = text_tokens(tokenizer, context + continuation, spell=spell)["input_ids"], len(alone)
     if not context.strip() and whole[:1] != alone:
         whole = alone + whole  # the tokenizer does not add this beginning itself
     if whole[:start] != alone:
         if seam == "harness" and len(whole) > start:
             return alone + whole[start:], start
-        start = _seam(tokenizer, context + continuation, len(context.rstrip()), alone, whole)
+        start = _seam(tokenizer, context + continuation, len(context.rstrip()), alone, whole, spell)
     if not 0 < start < len(whole):
         raise CoraError(f"the continuation {continuation!r} has no tokens of its own after {context[-30:]!r}")
     return whole, start
@@ -228,6 +212,8 @@ def request(
         "continuations": continuations,
         "seam": self.seam,
         "alone": self.normalization == "pmi",
+        **({"spelled": spelled} if (spelled := self.spelled(prompt)) else {}),
+        **({"truncate": True} if prompt.truncate else {}),
     }
 
 
@@ -255,8 +241,19 @@ _PORTION = 2000  # prompts whose texts are sorted together
 
 
 @patch
+def _next_pack(self: LikelihoodRespondent, scoring: Iterator) -> list | None:
+    "What is scored next; None at the end. Raises `CoraError`, in one line, for a model that fails."
+    try:
+        return next(scoring, None)
+    except CoraError:
+        raise
+    except Exception as e:
+        raise self.failed(e) from e
+
+
+@patch
 def _split(
-    self: LikelihoodRespondent, context: str, continuations: Sequence[str], known: dict
+    self: LikelihoodRespondent, context: str, continuations: Sequence[str], known: dict, spell: bool
 ) -> list[tuple[array, int, int]]:
     """For each continuation, all tokens that fit into the window, its start, and how many tokens did not fit.
 
@@ -264,9 +261,9 @@ def _split(
     """
     found, alone = [], None
     for continuation in continuations:
-        if (key := (context, continuation)) not in known:
-            alone = _context_tokens(self.tokenizer, context) if alone is None else alone
-            ids, start = split_tokens(self.tokenizer, context, continuation, self.seam, alone)
+        if (key := (context, continuation, spell)) not in known:
+            alone = _context_tokens(self.tokenizer, context, spell) if alone is None else alone
+            ids, start = split_tokens(self.tokenizer, context, continuation, self.seam, alone, spell)
             lost = max(0, len(ids) - 1 - (self.window or len(ids)))  # the last token is not read
             known[key] = array("I", ids[lost:]), start - lost, lost  # four bytes a token: a portion may have millions
         found.append(known[key])
@@ -279,10 +276,11 @@ def _texts(self: LikelihoodRespondent, prompt: Prompt, known: dict) -> list[tupl
     context, continuations = context_and_continuations(prompt, self.adaptation)
     try:
         "".join([context, *continuations]).encode()
+        spell = bool(self.spelled(prompt))
         split = [
             text
             for c in ([context, ""] if self.normalization == "pmi" else [context])
-            for text in self._split(c, continuations, known)
+            for text in self._split(c, continuations, known, spell)
         ]
     except UnicodeEncodeError as e:
         return Reply(error=f"the prompt is not valid text ({one_line(e)})")  # half a character: tokenizers refuse it
@@ -292,6 +290,9 @@ def _texts(self: LikelihoodRespondent, prompt: Prompt, known: dict) -> list[tupl
     self.check_token(largest)
     if self.window and longest > self.window:
         return Reply(error=f"a choice is too long: {longest} tokens, and the model's window is {self.window}")
+    if (cut := max(lost for *_, lost in split)) and not prompt.truncate:
+        size = f"{self.window + cut} tokens, and the model's window is {self.window}"
+        return Reply(error=f"the prompt is too long: {size}; {SHORTER}")
     return split
 
 
@@ -320,11 +321,13 @@ async def answer(
 ) -> AsyncIterator[tuple[int, Reply]]:
     "Raw replies, as they become ready. Raises `CoraError` if the model cannot be loaded or its output is NaN."
     with self.weights.in_use():
+        self.model  # what is wrong with it is an error of the run, not of a prompt
         scorer = TreeScorer(self, room=self.room or (512 if self.place[0].startswith("cpu") else 4096))
         for begin in range(0, len(prompts), _PORTION):
             known: dict = {}  # orders of the same choices have the same texts in `separate`
             texts = await asyncio.to_thread(lambda: [self._texts(p, known) for p in prompts[begin : begin + _PORTION]])
             whose = [(i, k) for i, split in enumerate(texts) if not isinstance(split, Reply) for k in range(len(split))]
+            self.warn_of_spelled(prompts[begin : begin + _PORTION], partial(stays_token, self.tokenizer))
             for i, refused in enumerate(texts):
                 if isinstance(refused, Reply):
                     yield begin + i, refused
@@ -333,7 +336,7 @@ async def answer(
             missing = {i: len(split) for i, split in found.items()}
             self.spent["tokens_asked"] += sum(len(ids) - 1 for ids, _ in fitting)
             scoring = scorer.score(*zip(*fitting)) if fitting else iter(())
-            while (pack := await asyncio.to_thread(next, scoring, None)) is not None:
+            while (pack := await asyncio.to_thread(self._next_pack, scoring)) is not None:
                 self.spent["tokens_computed"], scorer.computed = self.spent["tokens_computed"] + scorer.computed, 0
                 for number, logprobs in pack:
                     i, k = whose[number]

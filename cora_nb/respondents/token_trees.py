@@ -299,7 +299,7 @@ def _mode(self: TreeScorer, longest: int) -> str:
         return (
             mode == "whole"
             or longest <= limits[mode]
-            and self.local._once(f"test of the {mode} mode", lambda: _agrees(self.local, mode))
+            and self.local.tried(f"test of the {mode} mode", lambda: _agrees(self.local, mode))
         )
 
     return self.mode if self.mode and able(self.mode) else next(filter(able, _MODES))

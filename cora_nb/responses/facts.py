@@ -125,6 +125,7 @@ class AskedFacts(FactGroup):
     trials: int = None
     parse: dict[str, str] = {}  # form -> name of the rule that reads replies
     constrain: bool = None  # whether replies may be only one of the labels
+    truncate: bool = None  # whether prompts that do not fit into the model's window were cut
     stop: str | None = None  # the name of the rule that ended the run; None: all prompts were to be asked
     thresholds: list[Number] | None = None  # of the stop
     batch: int | None = None  # prompts at a time

@@ -64,6 +64,7 @@ class Asking:
     trials: int = 1  # how often each prompt is asked
     parse: str | Callable | Mapping = "careful"  # from reply to choice; a mapping names a rule for each form
     constrain: bool = False  # ask for an object with one of the labels and nothing else, see `Prompt.schema`
+    truncate: bool = False  # cut the beginning of a prompt that does not fit into the window of a model on this machine
 
     def __post_init__(self):
         get_template(self.template)
@@ -81,7 +82,9 @@ class Asking:
     ) -> list[Prompt]:  # len(variants) * trials, trials of a variant together
         "The prompts to send. Raises `CoraError` for a pool that is missing or too small, or does not fit."
         prompts = make_prompts(variants, self.template, self.shots, self.k, self.shots_as, self.trials, self.parse)
-        return [replace(prompt, constrain=True) for prompt in prompts] if self.constrain else prompts
+        if not (self.constrain or self.truncate):
+            return prompts
+        return [replace(prompt, constrain=self.constrain, truncate=self.truncate) for prompt in prompts]
 
 # %% ../../nbs/runs/asking.ipynb #0b6dd9b5
 def _facts_of_stop(name: str | None, thresholds: Sequence[float] | None, batch: int | None) -> dict[str, Any]:

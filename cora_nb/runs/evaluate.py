@@ -66,7 +66,7 @@ from cora_nb.runs.asking import (
     respondent_with,
 )
 from .stopping import EarlyStop, PreciseStop
-from .store import Store, asked_prompts
+from .store import Store, asked_prompts, stored_replies
 from .unread import UnreadReplies, unread_report
 from ..variants.families import FAMILIES, make_variants
 from ..variants.operators import read_recipe
@@ -110,11 +110,11 @@ def asked_facts(
     "The facts needed to repeat a run, except the respondent's."
     variants = list({id(p.variant): p.variant for p in prompts}.values())
     rules = {form: rule_name(rule) for form, rule in rules_by_form(asking.parse).items()}
-    constrained = {"constrain": True} if asking.constrain else {}
+    ways = {way: True for way in ("constrain", "truncate") if getattr(asking, way)}
     return as_facts(
         {
             **_made_facts(variants, lambda recipe: recipe),
-            "asked": {**_prompt_facts(prompts, asking.shots_as), "parse": rules, **constrained, **facts_of_stop(stop)},
+            "asked": {**_prompt_facts(prompts, asking.shots_as), "parse": rules, **ways, **facts_of_stop(stop)},
             "run": run or {},
             "versions": _versions(),
         }
@@ -287,9 +287,16 @@ class _Source:
     It counts what it found, what it asked, and what that took.
     """
 
-    def __init__(self, respondent: Respondent, keys: Sequence[str], store: Store | None, spending: Spending | None):
+    def __init__(
+        self,
+        respondent: Respondent,
+        prompts: Sequence[Prompt],  # as they are asked
+        keys: Sequence[str],  # of the prompts
+        store: Store | None,
+        spending: Spending | None,
+    ):
         self.respondent, self.store, self.spending = respondent, store, spending
-        self.known = {} if store is None else store.get(keys)
+        self.known = {} if store is None else stored_replies(store, respondent, prompts, keys)
         self.unused = set(self.known)  # keys of replies in the store that this run has not needed so far
         self.found, self.asked, self.tokens = 0, 0, {"prompt_tokens": 0, "completion_tokens": 0}
         self.before = dict(getattr(respondent, "spent", {}))  # for a respondent that counts its work
@@ -414,10 +421,11 @@ class PreparedRun:
     def facts(self, respondent: Respondent) -> Facts:
         "The facts of `Responses.facts`, without `calls`. Raises `CoraError` for an object that is not a respondent."
         _check_respondent(respondent)
+        kind = type(respondent).__name__
         if self.prompts[0].constrain and not getattr(respondent, "constrains", False):
-            raise CoraError(
-                f"{respondent.name}: a {type(respondent).__name__} cannot constrain its replies (constrain)"
-            )
+            raise CoraError(f"{respondent.name}: a {kind} cannot constrain its replies (constrain)")
+        if self.prompts[0].truncate and not getattr(respondent, "truncates", False):
+            raise CoraError(f"{respondent.name}: a {kind} cannot cut its prompts (truncate)")
         rooms = _rooms(respondent, self.prompts)
         asked = self.known.asked.plain() | ({"room": rooms} if rooms else {})
         return self.known.changed(respondent=respondent.describe(), asked=asked)
@@ -432,7 +440,7 @@ class PreparedRun:
         if spending is not None:
             spending.begin()
         queue = _Queue(respondent, self)
-        source = _Source(respondent, queue.keys, running.store, spending)
+        source = _Source(respondent, queue.asked_as, queue.keys, running.store, spending)
         name = running.progress if isinstance(running.progress, str) else respondent.name
         shown = _Progress(len(self.prompts), name, bool(running.progress))
         queue.listeners.append(shown.take)
@@ -445,6 +453,8 @@ class PreparedRun:
             if unread is not None:
                 unread.end()
         calls = {"prompts": len(self.prompts), **source.counts(), **queue.counts(), **source.work()}
+        calls |= {"texts_truncated": n} if (n := sum("truncated" in (r.meta or {}) for r in queue.replies)) else {}
+        calls |= respondent.noticed(self.prompts) if hasattr(respondent, "noticed") else {}
         models = Counter(str(meta["model"]) for r in queue.replies if "model" in (meta := r.meta or {}))
         if source.found and len(models) > 1:  # within one run, the respondent has said it
             counted = ", ".join(f"{model} ({n})" for model, n in models.most_common(5))
@@ -601,7 +611,7 @@ def plan_prompts(
     "The calls and tokens of prompts whose keys are known."
     asked_as, keys = asked
     keys = dict(zip(keys, asked_as))
-    known = {} if store is None else store.get(keys)
+    known = {} if store is None else stored_replies(store, respondent, list(keys.values()), list(keys))
     todo = [p for key, p in keys.items() if key not in known]
     count = getattr(respondent, "count_tokens", lambda prompt: -(-len(prompt.text) // 4))
     reads, writes = sum(map(count, todo)), sum(_room(respondent, p) or 1 for p in todo)  # at least a score

@@ -3,6 +3,7 @@
 Runs where `lm_eval` is installed: `pip install -e '.[dev,peers]'`, then `pytest -m peers`.
 """
 
+from dataclasses import replace
 import logging
 
 import numpy as np
@@ -155,6 +156,7 @@ def test_texts_that_are_too_long(tmp_path, window):
     config.max_position_embeddings = window
     config.save_pretrained(folder)
     who = LikelihoodRespondent(folder, device="cpu", adaptation="joint-desc")
-    found = of_prompts(who, make_prompts(VARIANTS, template="bare", shots=SHOTS, k=1))
+    prompts = make_prompts(VARIANTS, template="bare", shots=SHOTS, k=1)
+    found = of_prompts(who, [replace(p, truncate=True) for p in prompts])
     assert who.spent["texts_truncated"] > 100
     compared(who, found, 500)
