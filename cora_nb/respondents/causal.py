@@ -30,6 +30,7 @@ from cora_nb.respondents.text_and_tokens import (
     conversation_text,
     conversation_tokens,
     has_template,
+    is_mistrals,
     reply_text,
     stays_token,
     text_tokens,
@@ -226,7 +227,12 @@ def encode(
     self: CausalRespondent,
     text: str,  # any text; for the tokens of a prompt, see `tokens`
 ) -> list[int]:  # ids in the tokenizer's vocabulary
-    "The tokens of a text: one beginning-of-text token if the model has one, and no end-of-text token."
+    """The tokens of a text: one beginning-of-text token if the model has one, and no end-of-text token.
+
+    Raises `CoraError` where conversations have no text that gives their tokens (Mistral's own tokenizer).
+    """
+    if self.uses_chat and is_mistrals(self.tokenizer):
+        raise CoraError(f"{self.path}: its tokenizer reads conversations, and no text of them; see `tokens`")
     return text_tokens(self.tokenizer, text, written=self.uses_chat)["input_ids"]
 
 

@@ -710,13 +710,13 @@ def _older_identity(self: LocalModel) -> dict[str, Any] | None:
 @patch
 def identity(self: LocalModel) -> dict[str, Any]:  # plain JSON values
     "The name of the model, its fingerprint and number format, and what it is read as."
-    ids = hashlib.sha256(json.dumps(words_as_ids(self.tokenizer)).encode()).hexdigest()
+    words = self._once("words", lambda: hashlib.sha256(json.dumps(words_as_ids(self.tokenizer)).encode()).hexdigest())
     return {
         "model": called(self.folder) if self.folder else self.path,
         "revision": self.revision,
         "fingerprint": self.fingerprint,
         "classes": [self._kind[1].__name__, type(self.tokenizer).__name__],
-        "words": ids[:16],
+        "words": words[:16],  # the tokens of a fixed text
         "dtype": self.place[1],
         **({"adapter": self.adapter} if self.adapter else {}),
         **({"logits": "float32"} if self.place[1] in _HALVES else {}),
@@ -732,10 +732,10 @@ def older_request(
     prompt: Prompt,  # what to ask
 ) -> dict[str, Any] | None:  # plain JSON values; None if it is not known
     "The request under which version 0.2 kept the reply to a prompt."
-    new, old = self.request(prompt), self._once("identity of before", lambda: [self._older_identity()])[0]
-    if old is None or "spelled" in new:  # words that spell control tokens were read as these
+    old, gone = self._once("identity of before", lambda: (self._older_identity(), {*self.identity(), "truncate"}))
+    if old is None or "spelled" in (new := self.request(prompt)):  # such words were read as control tokens
         return None
-    return {k: v for k, v in new.items() if k not in (*self.identity(), "truncate")} | old
+    return {k: v for k, v in new.items() if k not in gone} | old
 
 
 @patch

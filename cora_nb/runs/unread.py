@@ -34,7 +34,8 @@ _REFUSAL = re.compile(
     r"|\bagainst my (?:guidelines|policy|policies|programming)\b|lo siento|je suis désolé|es tut mir leid|抱歉|申し訳"
 )
 ADVICE = {  # kind of unread reply -> what usually helps
-    "cut off": "the limit ends them before an answer: more room, max_tokens=... (chat) or max_new_tokens=... (causal)",
+    "cut off": "the limit ends them before an answer: more room, max_tokens=... (chat) or max_new_tokens=... (causal);"
+    " or no thoughts, with chat_options.enable_thinking=false (causal), if the model has this switch",
     "refused": "the model refuses: system=... (chat) with words that say what this is, or another template",
     "empty": "nothing is written: more room, if the model thinks first; or another endpoint or template",
     "tied": "two choices are exactly as likely: more digits, dtype=float32, may tell them apart",

@@ -231,6 +231,9 @@ def keys(t):
             who.max_tokens = 1  # as was asked for once where nothing was said
         t.add(f"reply_key {spec}", [reply_key(who.request(p), p.trial) for p in made])
         t.add(f"describe {spec}", json.dumps(who.describe(), sort_keys=True))
+    for spec in ("causal:organism/steady", "causal:organism/skewed,temperature=0.5", "likelihood:organism/steady"):
+        who = make_respondent(f"{spec},device=cpu")
+        t.add(f"reply_key of 0.2, {spec}", [reply_key(who.older_request(p), p.trial) for p in made])
 
 
 # ---- how replies are read, and what was answered
