@@ -242,6 +242,19 @@ def cache_scales_of_projections(tensors: dict) -> dict:
     return {f"model.layers.{i}.self_attn.{w}_proj.{w}_scale": torch.tensor(0.7) for i in range(4) for w in "kv"}
 
 
+def quantised_vision_tower(tensors: dict) -> dict:
+    "Its scales have no place either, and belong to weights that have none."
+    weights = {k: t.to(NARROW) for k, t in vision_tower(tensors).items() if t.ndim == 2}
+    return weights | {k.replace("weight", "weight_scale"): torch.tensor(0.1) for k in weights}
+
+
+def causal_masks(tensors: dict) -> dict:
+    "As old checkpoints of GPT-2, GPT-J and GPT-Neo hold them, in bytes."
+    attention = [f"model.layers.{i}.self_attn" for i in range(4)]
+    masks = {f"{a}.bias": torch.ones(1, 1, 8, 8, dtype=torch.uint8).tril() for a in attention}
+    return masks | {f"{a}.masked_bias": torch.tensor(-1e9) for a in attention}
+
+
 # too little, or elsewhere
 
 
@@ -296,6 +309,8 @@ CHECKPOINTS: dict[str, Checkpoint] = {
     "one layer more": Checkpoint(adding(one_layer_more), WARNED),
     "an MTP head": Checkpoint(adding(mtp_head), WARNED),
     "a vision tower": Checkpoint(adding(vision_tower), WARNED),
+    "a quantised vision tower": Checkpoint(adding(quantised_vision_tower), WARNED),
+    "causal masks": Checkpoint(adding(causal_masks), WARNED),
     "a value head": Checkpoint(adding(value_head), WARNED),
     "scales of the cache": Checkpoint(adding(cache_scales), WARNED),
     "scales of the cache in the projections": Checkpoint(adding(cache_scales_of_projections), WARNED),

@@ -206,7 +206,7 @@ def _conversation(self: CausalRespondent, prompt: Prompt) -> tuple[str, list[dic
     "The text of a conversation, and its turns as the template takes them."
     try:
         return conversation_text(self.tokenizer, prompt.messages, **self._variables)
-    except CoraError as e:
+    except Exception as e:  # of ours, or of a template that is missing among several
         raise CoraError(f"{self.path}: {one_line(e)}") from e
 
 

@@ -139,7 +139,7 @@ def raw_narrow(
     for file in files:
         if file.suffix == ".safetensors" and not file.name.startswith("adapter_"):
             found += [name for name, (kind, *_) in tensors_of(file)[0].items() if kind in _NARROW]
-    return [name for name in found if name not in left_out]
+    return [name for name in found if name not in left_out and not _MASK.search(name)]
 
 # %% ../../nbs/respondents/checkpoints.ipynb #804fedaa
 def called(

@@ -735,6 +735,9 @@ def older_request(
     old, gone = self._once("identity of before", lambda: (self._older_identity(), {*self.identity(), "truncate"}))
     if old is None or "spelled" in (new := self.request(prompt)):  # such words were read as control tokens
         return None
+    begin = self.tokenizer.bos_token
+    if begin and new.get("special_tokens") and new["text"].startswith(begin):  # it was added once more
+        return None
     return {k: v for k, v in new.items() if k not in gone} | old
 
 
