@@ -57,6 +57,7 @@ SENT: dict[str, str] = {  # templates that can send a question
     + "<|im_end|>\n{% endfor %}assistant:",
     "the first part": EACH + "{{ m.role }}: {{ m.content[0]['text'] }}\n{% endfor %}assistant:",
     "JSON": "{{ bos_token }}" + EACH + "{{ {'role': m.role, 'content': m.content} | tojson }}\n{% endfor %}",
+    "HTML": EACH + "<p class={{ m.role }}>{{ m.content | e }}</p>{% endfor %}",
     "trims": EACH + "{{ m.content.strip() }}{% if not loop.last %}\n\n{% endif %}{% endfor %}",
     "splits at a thought's end": EACH + "{{ m.role }}: {{ m.content.split('</think>')[-1] }}\n{% endfor %}",
 }

@@ -187,6 +187,32 @@ def lora_in_a_pickle(folder: Path) -> Left:
     return Left(tuple(sorted(added)), ("lora",))
 
 
+def last_bias(tensors: dict) -> dict:
+    return {"lm_head.bias": 9 * random(len(tensors["model.embed_tokens.weight"]))}
+
+
+def in_a_pickle(change: Callable[[Path], Left]) -> Callable[[Path], Left]:
+    "The same tensors in the older format."
+
+    def pickled(folder):
+        left = change(folder)
+        torch.save(tensors_of(folder), folder / "pytorch_model.bin")
+        (folder / WEIGHTS).unlink()
+        return left
+
+    return pickled
+
+
+def other_weights_beside(folder: Path) -> Left:
+    "In formats that need scales, for other programs; and a file that was not downloaded."
+    narrow = {k: t.to(torch.int8) for k, t in tensors_of(folder).items()}
+    (folder / "int8").mkdir()
+    write(folder / "int8", narrow)
+    write(folder, narrow, "model.fp8.safetensors")
+    (folder / "extra.safetensors").write_text("version https://git-lfs.github.com/spec/v1")
+    return Left()
+
+
 def adapter(folder: Path, lacking: str = "") -> Left:
     "An adapter that changes a lot, beside whole weights or beside some that lack a layer."
     tensors = tensors_of(folder)
@@ -301,6 +327,10 @@ CHECKPOINTS: dict[str, Checkpoint] = {
     "LoRA in a second file": Checkpoint(lora_in_a_second_file, REFUSED),
     "LoRA in a pickle": Checkpoint(lora_in_a_pickle, REFUSED),
     "a bias of q_proj": Checkpoint(adding(biases), REFUSED),
+    "a bias of the last layer": Checkpoint(adding(last_bias), REFUSED),
+    "float8 in a pickle": Checkpoint(in_a_pickle(fp8(None)), REFUSED),
+    "int8 in a pickle": Checkpoint(in_a_pickle(fp8(None, kind=torch.int8)), REFUSED),
+    "other weights beside it": Checkpoint(other_weights_beside, RIGHT),
     "a q_norm in one layer": Checkpoint(
         adding(lambda t: {"model.layers.1.self_attn.q_norm.weight": 3 + random(32)}), REFUSED
     ),
@@ -310,7 +340,7 @@ CHECKPOINTS: dict[str, Checkpoint] = {
     "an MTP head": Checkpoint(adding(mtp_head), WARNED),
     "a vision tower": Checkpoint(adding(vision_tower), WARNED),
     "a quantised vision tower": Checkpoint(adding(quantised_vision_tower), WARNED),
-    "causal masks": Checkpoint(adding(causal_masks), WARNED),
+    "causal masks": Checkpoint(adding(causal_masks), RIGHT),
     "a value head": Checkpoint(adding(value_head), WARNED),
     "scales of the cache": Checkpoint(adding(cache_scales), WARNED),
     "scales of the cache in the projections": Checkpoint(adding(cache_scales_of_projections), WARNED),

@@ -24,7 +24,7 @@ from ..core import ALPHABETS, LETTERS, CoraError, Variant, uniforms
 from ..forms import get_form
 from ..prompts.labels import said_label
 from ..prompts.templates import Prompt
-from .local import SHORTER, LocalModel, free_memory, one_line, out_of_memory
+from .local import SHORTER, LocalModel, free_memory, n_tokens, one_line, out_of_memory
 from .protocol import ENDLESS, Reply
 from cora_nb.respondents.text_and_tokens import (
     conversation_text,
@@ -197,8 +197,13 @@ _TODAY = "{%- macro strftime_now(format) -%}26 Jul 2024{%- endmacro -%}"  # a ru
 @patch(as_prop=True)
 def _variables(self: CausalRespondent) -> dict[str, Any]:
     "The variables of the chat template, and the template itself where it writes the date."
-    template = self.tokenizer.get_chat_template() if self.tokenizer.chat_template else ""
-    return self.chat_options | ({"chat_template": _TODAY + template} if "strftime_now" in template else {})
+    given, taken = self.chat_options, inspect.signature(self.tokenizer.apply_chat_template).parameters
+    if other := sorted((given.keys() & taken.keys()) - {"chat_template", "tools", "documents"}):
+        raise CoraError(f"chat_options are variables of the chat template, and {other[0]} is none")
+    template = ""
+    if self.tokenizer.chat_template:
+        template = self.tokenizer.get_chat_template(given.get("chat_template"))
+    return given | ({"chat_template": _TODAY + template} if "strftime_now" in template else {})
 
 
 @patch
@@ -389,7 +394,7 @@ def _start_agrees(self: CausalRespondent) -> bool:
     "Whether computing a shared start once gives the same numbers as computing each text whole."
     import torch
 
-    n = self.model.get_input_embeddings().num_embeddings
+    n = n_tokens(self.model)
     stem = [(7 * i + 3) % n for i in range(7)]
     texts = [stem + [(5 * j + i) % n for i in range(length)] for j, length in enumerate((4, 2, 3))]
     try:
@@ -513,11 +518,11 @@ def _row(self: CausalRespondent, position: int, prompt: Prompt) -> _Row | Reply:
     except UnicodeEncodeError as e:
         return Reply(error=f"the prompt is not valid text ({one_line(e)})")  # half a character: tokenizers refuse it
     ids, limit, cut = array("i", self.tokens(prompt)), self.room(prompt), 0
+    if self.window is not None and self.max_new_tokens is None:  # the length is a default, so it may shrink
+        least = max(1, self.window // 2) if prompt.truncate else 1  # half of the window is for a prompt that is cut
+        limit = min(limit, max(least, self.window - len(ids) + 1))
     if self.window is not None and prompt.truncate:
-        limit = min(limit, max(1, self.window // 2))
-        cut = max(0, len(ids) + limit - 1 - self.window)
-    elif self.window is not None and self.max_new_tokens is None:  # the length is a default, so it may shrink
-        limit = max(1, min(limit, self.window - len(ids) + 1))
+        cut = min(len(ids), max(0, len(ids) + limit - 1 - self.window))
     why = self._refusal(ids[cut:], limit)
     return Reply(error=why) if why else _Row(position, prompt, ids[cut:], text_hash, limit, cut)
 
@@ -564,7 +569,16 @@ def _alike(self: CausalRespondent, row: _Row, other: _Row) -> bool:
     except Exception as e:
         if not out_of_memory(e):
             raise self.failed(e) from e
-    return False  # memory is too small for two texts: each is asked alone
+    self._loaded["test of padding"] = True  # memory is too small for two texts: each is asked alone
+    return False
+
+
+@patch
+def _why_not_written(self: CausalRespondent) -> str:
+    "As in `LocalModel`: replies may have depended on their batch."
+    if self.tried("test of padding", self._padding_matters):
+        return "the model sees the padding, so they depended on their batch"
+    return ""
 
 
 @patch
@@ -572,7 +586,7 @@ def _padding_matters(self: CausalRespondent) -> bool:
     "Whether a padded prompt and a bare one get other numbers."
     import torch
 
-    n = self.model.get_input_embeddings().num_embeddings
+    n = n_tokens(self.model)
     texts = [[(7 * i + 3) % n for i in range(33)], [(5 * i + 1) % n for i in range(40)]]
 
     def numbers(rows, padding=0):

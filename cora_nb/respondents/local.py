@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SHORTER', 'ModelWarning', 'Weights', 'out_of_memory', 'free_memory', 'organism', 'LocalModel', 'one_line',
-           'libraries']
+           'libraries', 'n_tokens']
 
 # %% ../../nbs/respondents/local.ipynb #94a68e7c
 import contextlib
@@ -32,12 +32,14 @@ from ..core import CoraError, Variant, cache_folder, data_path
 from ..prompts.templates import Prompt
 from cora_nb.respondents.checkpoints import (
     called,
+    counted_left_out,
     deciding_files,
     decisive_left_out,
     folder_fingerprint,
     listed_files,
     older_fingerprint,
     raw_narrow,
+    weight_files,
 )
 from .protocol import Reply
 from .text_and_tokens import choose_template, control_tokens, spells_as_file, words_as_ids
@@ -401,11 +403,20 @@ def _pretrained(self: LocalModel, auto: Any, **options):
 
 
 @patch
+def _replaced(self: LocalModel, tokenizer) -> bool:
+    "Whether transformers has taken another class than the folder names."
+    told = _read_json(self._file("tokenizer_config.json")).get("tokenizer_class")
+    same = {"PreTrainedTokenizer", "TokenizersBackend"}  # of the same file, by the names of two versions
+    names = {str(name).removesuffix("Fast") for name in (told, type(tokenizer).__name__)}
+    return told is not None and len(names) > 1 and names != same
+
+
+@patch
 def _make_tokenizer(self: LocalModel):
     "The tokenizer that the files describe, with their chat template."
     _, transformers = libraries()
     tokenizer = self._pretrained(transformers.AutoTokenizer)
-    if spells_as_file(tokenizer, file := self._file("tokenizer.json")) is False:
+    if self._replaced(tokenizer) and spells_as_file(tokenizer, file := self._file("tokenizer.json")) is False:
         said = f"{self.path}: transformers' {type(tokenizer).__name__} divides texts in another way than tokenizer.json"
         own = self._pretrained(transformers.PreTrainedTokenizerFast)
         if spells_as_file(own, file):
@@ -512,6 +523,10 @@ def _reports_kept() -> Iterator[None]:
 def _load(self: LocalModel, **options) -> tuple[Any, set[str], set[str]]:
     "The model, and the names of weights that it lacks and of tensors that it does not use."
     auto, _ = self._kind
+    if self.adapter is None and self.folder and next(self.folder.glob("adapter_model.*"), None):
+        raise CoraError(
+            f"{self.path}: the weights of an adapter, and no adapter_config.json, which says how to use them"
+        )
     if self.adapter is None:
         model, *reports = self._pretrained(auto, **options)
     elif not self.folder:
@@ -524,8 +539,11 @@ def _load(self: LocalModel, **options) -> tuple[Any, set[str], set[str]]:
     else:
         with _without_adapter(self.folder) as alone:
             model, *reports = auto.from_pretrained(alone, trust_remote_code=False, **options)
-        reports.append(vars(model.load_adapter(str(self.folder))))
-        base = self.adapter["base"]
+        from peft import PeftModel
+
+        wrapped = PeftModel.from_pretrained(model, str(self.folder))
+        reports.append(wrapped.load_adapter(str(self.folder), "default")._asdict())  # again, for its report
+        model, base = wrapped.get_base_model(), self.adapter["base"]
         warnings.warn(f"{self.path}: its adapter, made for {base}, is added to the weights beside it", ModelWarning)
     lacking = {
         str(key[0] if isinstance(key, tuple) else key)
@@ -552,7 +570,7 @@ def _make_model(self: LocalModel):
         raise CoraError(
             f"{self.path}: {len(lacking)} of the model's weights are missing or of another shape, such as {first}"
         )
-    self._check_used(model, sorted(unused), quantised)
+    self._check_used(model, counted_left_out(unused), quantised)
     _widen_head(model)
     model = model.to(device).eval()
     self._check_continues(model)
@@ -563,13 +581,14 @@ def _make_model(self: LocalModel):
 def _check_used(self: LocalModel, model, unused: list[str], quantised: bool) -> None:
     "Refuse a model that was loaded without something that decides its numbers; warn of anything else left out."
     folder = self.folder or self._file("config.json").parent
-    missed = decisive_left_out(unused, (name for name, _ in model.named_modules()))
+    weighted = (name.rpartition(".")[0] for name, _ in model.named_parameters(remove_duplicate=False))
+    missed = decisive_left_out(unused, (name for name, _ in model.named_modules()), weighted)
     if not quantised:
-        missed += raw_narrow(deciding_files(folder), unused)
+        missed += raw_narrow(weight_files(folder), unused)
     if missed:
         raise CoraError(
-            f"{self.path}: transformers does not use {len(missed)} tensors that decide the model's numbers,"
-            f" such as {missed[0]}"
+            f"{self.path}: {len(missed)} tensors that decide the model's numbers, such as {missed[0]}, are left out or"
+            " read as other numbers; another version of transformers may read them, or a server (vllm serve; chat:)"
         )
     self.weights.left_out = len(unused)
     if unused:
@@ -581,7 +600,7 @@ def _check_used(self: LocalModel, model, unused: list[str], quantised: bool) -> 
 def _check_continues(self: LocalModel, model) -> None:
     "Refuse a model that cannot be computed with, and one whose output after some words depends on later words."
     torch, _ = libraries()
-    n = model.get_input_embeddings().num_embeddings
+    n = n_tokens(model)
     text = [(7 * i + 3) % n for i in range(32)]
     other = text[:16] + [(5 * i + 1) % n for i in range(16)]
     ids = torch.tensor([text, other], device=model.device)
@@ -593,8 +612,9 @@ def _check_continues(self: LocalModel, model) -> None:
             raise
         raise CoraError(f"{self.path}: the model loads, but cannot be computed with ({one_line(e)})") from e
     changes = (one - two).abs().amax(-1).median()  # of a place; single ones change where experts are chosen by a digit
-    if changes > (1e-5 if model.dtype in (torch.float32, torch.float64) else 0.05):
-        raise CoraError(f"{self.path}: the model looks at later words, so it does not continue texts")
+    size = one.abs().max().clamp(min=1)
+    if changes / size > (1e-5 if model.dtype in (torch.float32, torch.float64) else 0.02):
+        raise CoraError(f"{self.path}: the model looks at later words; only a model that continues texts can be asked")
 
 # %% ../../nbs/respondents/local.ipynb #b0fc4a88
 @patch(as_prop=True)
@@ -623,13 +643,20 @@ def noticed(
     return {what: n for what, n in found.items() if n}
 
 # %% ../../nbs/respondents/local.ipynb #13b26a25
+def n_tokens(
+    model: Any,  # of transformers
+) -> int:
+    "How many tokens a model knows."
+    return model.get_input_embeddings().weight.shape[0]
+
+
 @patch
 def check_token(
     self: LocalModel,
     largest: int,  # the largest token id of a text
 ) -> None:
     "Raise `CoraError` for a token that the model does not have."
-    n = self.model.get_input_embeddings().num_embeddings
+    n = n_tokens(self.model)
     if largest >= n:
         raise CoraError(
             f"{self.path}: its tokenizer gives token {largest} and the model knows {n}; they do not belong together"
@@ -752,7 +779,14 @@ def why_not_older(
         return "prompts were cut to the model's window"
     if reply.text is not None and (marks := self._once("deleted marks", self._deleted_marks)):
         return f"{marks[0]} was deleted from replies"
-    return self._once("why not of before", self._why_not_older)
+    why = self._once("why not of before", self._why_not_older)
+    return why or ("" if reply.text is None else self._why_not_written())
+
+
+@patch
+def _why_not_written(self: LocalModel) -> str:
+    "Why a text that the model wrote for version 0.2 may not be its reply; empty if it is."
+    return ""  # a respondent that writes knows more
 
 
 @patch
@@ -768,12 +802,15 @@ def _why_not_older(self: LocalModel) -> str:
         return "an adapter may or may not have been used"
     if self._kind[0] is not libraries()[1].AutoModelForCausalLM:
         return "the model could not be asked"
-    loaded = self._pretrained(libraries()[1].AutoTokenizer)  # the one that was used then
-    if not spells_as_file(loaded, self._file("tokenizer.json")):
+    loaded, file = self._pretrained(libraries()[1].AutoTokenizer), self._file("tokenizer.json")  # as it was used then
+    if file is None or self._replaced(loaded) and not spells_as_file(loaded, file):
         return "it is not known how the tokenizer divided texts"
     counted = set(listed_files(self.folder)) if self.folder else None
     others = [f.name for f in deciding_files(self.folder) if f not in counted] if self.folder else []
-    return f"{others[0]} decides replies, and was not part of the fingerprint" if others else ""
+    if others:
+        return f"{others[0]} decides replies, and was not part of the fingerprint"
+    self.model  # a model that is refused today has no replies
+    return ""
 
 # %% ../../nbs/respondents/local.ipynb #e3a551e5
 @patch(as_prop=True)

@@ -6,7 +6,8 @@
 __all__ = ['words_as_ids', 'spells_as_file', 'is_mistrals', 'has_template', 'choose_template', 'conversation_text',
            'control_tokens', 'text_tokens', 'stays_token', 'conversation_tokens', 'reply_text']
 
-# %% ../../nbs/respondents/text_and_tokens.ipynb #806eebfd
+# %% ../../nbs/respondents/text_and_tokens.ipynb #e952a7ae
+import html
 import inspect
 import json
 import logging
@@ -36,11 +37,17 @@ def spells_as_file(
         return None
     from tokenizers import Tokenizer
 
-    own = Tokenizer.from_file(str(file)).encode(_WORDS, add_special_tokens=False).ids
-    return own == list(tokenizer(_WORDS, add_special_tokens=False)["input_ids"])
+    own = Tokenizer.from_file(str(file))
+    own.no_padding(), own.no_truncation()
+    return own.encode(_WORDS, add_special_tokens=False).ids == list(
+        tokenizer(_WORDS, add_special_tokens=False)["input_ids"]
+    )
 
 # %% ../../nbs/respondents/text_and_tokens.ipynb #1411ab56
 _MISTRAL = "MistralCommonBackend"  # the tokenizer of mistral-common
+
+
+_DAMAGED = "(a file that is not readable)"
 
 
 def _solid(text: str) -> str:
@@ -66,8 +73,11 @@ def _written_templates(files: Iterable[Path]) -> dict[str, str]:
     "The templates in some files: file name -> text."
     found: dict[str, Any] = {}
     for file in files:
-        text = file.read_text("utf-8")
-        found[file.name] = text if file.suffix == ".jinja" else json.loads(text).get("chat_template")
+        try:
+            text = file.read_text("utf-8")
+            found[file.name] = text if file.suffix == ".jinja" else json.loads(text).get("chat_template")
+        except (ValueError, AttributeError):
+            found[file.name] = _DAMAGED
     return {name: text for name, text in found.items() if isinstance(text, str) and text.strip()}
 
 
@@ -79,7 +89,7 @@ def choose_template(
     if is_mistrals(tokenizer):  # which warns of each text that it shows
         logging.getLogger(type(tokenizer).__module__).setLevel(logging.ERROR)
     written = _written_templates(files)
-    if not has_template(tokenizer) and "chat_template.json" in written:
+    if not has_template(tokenizer) and written.get("chat_template.json", _DAMAGED) != _DAMAGED:
         tokenizer.chat_template = written["chat_template.json"]
     used = getattr(tokenizer, "chat_template", None)
     texts = used.values() if isinstance(used, Mapping) else [used or ""]
@@ -88,11 +98,15 @@ def choose_template(
 
 # %% ../../nbs/respondents/text_and_tokens.ipynb #cfbfc98c
 def _lost_turn(text: str, messages: Sequence[Mapping[str, str]]) -> str | None:
-    "Who says something that a text does not hold, as it is or as JSON writes it; None if it holds everything."
-    text = _solid(text)
+    "Who says something that a text does not hold, one turn after the other; None if it holds everything."
+    text, at = _solid(text), 0
     for m in messages:
-        if not any(_solid(form) in text for form in (m["content"], json.dumps(m["content"], ensure_ascii=False)[1:-1])):
+        said = m["content"]
+        forms = (said, json.dumps(said, ensure_ascii=False)[1:-1], json.dumps(said)[1:-1])
+        places = [(place, len(form)) for form in map(_solid, forms) if (place := text.find(form, at)) >= 0]
+        if not places:
             return m["role"]
+        at = sum(min(places))
     return None
 
 
@@ -111,7 +125,8 @@ def conversation_text(
             wrong.append(f"its chat template refuses the prompt ({' '.join(str(e).split())})")
             continue
         as_python = any(str(turn["content"]) in text for turn in turns) and turns is parts
-        if (lost := _lost_turn(text, messages)) is None and not as_python:
+        lost = _lost_turn(text, messages) and _lost_turn(html.unescape(text), messages)
+        if lost is None and not as_python:
             return text, turns
         wrong.append(f"its chat template leaves out words of the {lost}; it makes {text[:60]!r}")
     raise CoraError(wrong[0])
@@ -183,7 +198,7 @@ def conversation_tokens(
     careful: dict[str, Any] = {"sanitize_control_tokens": True} if spell and not is_mistrals(tokenizer) else {}
     if careful and "sanitize_control_tokens" not in inspect.signature(tokenizer.apply_chat_template).parameters:
         raise CoraError(
-            "a question spells control tokens, and this version of transformers cannot tell them from words"
+            "a question spells control tokens; a newer transformers can tell them from words: pip install -U"
         )
     return [int(i) for i in _apply(tokenizer, turns, tokenize=True, return_dict=False, **careful, **options)]
 
@@ -193,8 +208,10 @@ def reply_text(
     ids: Sequence[int],  # what a model wrote
     ends: Iterable[int],  # the tokens that end a reply
 ) -> str:
-    "The text of a reply, up to the first token that ends it."
-    ends = set(ends)
-    last = next((i for i, token in enumerate(ids) if token in ends), len(ids))
+    "The text of a reply, up to the first token that ends it, without a beginning of text or padding before it."
+    silent = {getattr(tokenizer, f"{kind}_token_id", None) for kind in ("bos", "pad")}
+    first = next((i for i, token in enumerate(ids) if token not in silent), len(ids))
+    stops = {*ends, getattr(tokenizer, "pad_token_id", None)}
+    last = next((i for i, token in enumerate(ids) if i >= first and token in stops), len(ids))
     options = {} if is_mistrals(tokenizer) else {"clean_up_tokenization_spaces": False}
-    return tokenizer.decode(list(ids[:last]), skip_special_tokens=False, **options)
+    return tokenizer.decode(list(ids[first:last]), skip_special_tokens=False, **options)

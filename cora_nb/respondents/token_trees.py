@@ -16,7 +16,7 @@ from fastcore.basics import patch
 
 from ..checks import check_count, check_option
 from ..core import CoraError
-from .local import LocalModel, free_memory, libraries, out_of_memory
+from .local import LocalModel, free_memory, libraries, n_tokens, out_of_memory
 
 # %% ../../nbs/respondents/token_trees.ipynb #84ad61f6
 def common_start(
@@ -307,7 +307,7 @@ def _mode(self: TreeScorer, longest: int) -> str:
 
 def _agrees(local: LocalModel, mode: str) -> bool:
     "Whether this mode gives the same numbers as reading text by text."
-    n = local.model.get_input_embeddings().num_embeddings
+    n = n_tokens(local.model)
     stem = [(7 * i + 3) % n for i in range(9)]
     texts = [stem[:6] + [(5 * j + i) % n for i in range(4)] for j in range(3)] + [stem]
     rows = [np.array(t[:-1], dtype=">u4") for t in sorted(texts)]

@@ -611,7 +611,7 @@ def plan_prompts(
     "The calls and tokens of prompts whose keys are known."
     asked_as, keys = asked
     keys = dict(zip(keys, asked_as))
-    known = {} if store is None else stored_replies(store, respondent, list(keys.values()), list(keys))
+    known = {} if store is None else stored_replies(store, respondent, list(keys.values()), list(keys), False)
     todo = [p for key, p in keys.items() if key not in known]
     count = getattr(respondent, "count_tokens", lambda prompt: -(-len(prompt.text) // 4))
     reads, writes = sum(map(count, todo)), sum(_room(respondent, p) or 1 for p in todo)  # at least a score

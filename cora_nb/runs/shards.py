@@ -15,7 +15,7 @@ import queue
 import signal
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from ..responses.responses import Responses
 from ..responses.runs import concat
 from .asking import Precise
 from .evaluate import PreparedRun, Running
-from .store import Store, asked_prompts, is_drawn
+from .store import Store, asked_prompts, is_drawn, older_keys
 
 # %% ../../nbs/runs/shards.ipynb #6a6b3440
 @dataclass(frozen=True, order=True)
@@ -353,6 +353,7 @@ class DividedRun:
     folder: str | Path  # of the whole run
     shards: list[_Begun]
     store: Store | None = None
+    older: dict[str, str] = field(default_factory=dict)  # key -> the key of an earlier version
     inbox: queue.Queue = field(default_factory=queue.Queue)  # what the workers hand over, and tasks that have ended
 
     def ask(
@@ -402,7 +403,10 @@ class DividedRun:
 
     def _begin(self, begun: _Begun) -> Any:
         "Hand a shard to a worker, with what is known of it now."
-        known = None if self.store is None else self.store.get(begun.part.asked[1])
+        known = None
+        if self.store is not None:
+            known = self.store.get(keys := begun.part.asked[1])
+            known |= self.store.get(self.older[key] for key in keys if key not in known and key in self.older)
         return self.client.submit(_ask_here, self.make, begun.part, begun.place.name, known, self.topic, pure=False)
 
     @property
@@ -452,7 +456,7 @@ def divide(
         raise CoraError(f"the workers failed ({_said(e)})") from None
     if isinstance(numbered, str):
         raise CoraError(numbered)
-    name, whole, asked = numbered
+    name, whole, asked, older = numbered
     if asked is not None:
         prompts = (p if p.trial == trial else replace(p, trial=trial) for p, trial in zip(prepared.prompts, asked[0]))
         prepared = replace(prepared, asked=(list(prompts), asked[1]))
@@ -460,7 +464,7 @@ def divide(
     questions = len({p.variant.question_id for p in prepared.prompts})
     n = count or (int(there[0].name[-5:]) if there else min(questions, 4 * workers))
     shards = [_begin(prepared, whole, name, Shard(k, n), folder) for k in range(1, n + 1)]
-    return DividedRun(client, sent, name, folder, shards, store)
+    return DividedRun(client, sent, name, folder, shards, store, older)
 
 
 def _said(error: BaseException) -> str:
@@ -488,11 +492,14 @@ def _made(make: bytes) -> Respondent:
 
 
 def _number_here(make: bytes, prepared: PreparedRun, keys: bool) -> tuple | str:
-    "The respondent's name, the facts of the whole run, and trials and keys where they are needed; or an error's words."
+    """The respondent's name, the facts of the whole run, trials and keys where they are needed, and keys of before; or
+    an error's words.
+    """
     try:
         who = _made(make)
         asked = asked_prompts(who, prepared.prompts) if keys or _draws(who, prepared) else None
-        return who.name, prepared.facts(who), asked and ([p.trial for p in asked[0]], asked[1])
+        older = older_keys(who, dict(zip(asked[1], asked[0]))) if keys else {}
+        return who.name, prepared.facts(who), asked and ([p.trial for p in asked[0]], asked[1]), older
     except CoraError as e:
         return escaped(str(e))
 
@@ -529,7 +536,10 @@ class _Handed:
     shard: str
     path = "the store of the run"
 
-    def get(self, keys: Sequence[str]) -> dict[str, Reply]:
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def get(self, keys: Iterable[str]) -> dict[str, Reply]:
         return {key: self.known[key] for key in keys if key in self.known}
 
     def put(self, key: str, reply: Reply) -> Reply:

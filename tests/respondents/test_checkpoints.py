@@ -5,14 +5,16 @@ import warnings
 from importlib.util import find_spec
 
 import pytest
+from architectures import save_architecture
 from checkpoints import CHECKPOINTS, adapter, adding, copy_of_steady, lora, made, mtp_head, vision_tower
+from safetensors.torch import load_file, save_file
 from tiny_models import torch, transformers
 
 import cora_nb as cn
 from cora_nb.core import CoraError
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.likelihood import LikelihoodRespondent
-from cora_nb.respondents.local import ModelWarning, organism
+from cora_nb.respondents.local import LocalModel, ModelWarning, organism
 
 WAYS = {"causal": CausalRespondent, "likelihood": LikelihoodRespondent}
 VARIANTS = cn.make_variants(cn.load_benchmark("math")[:3])
@@ -166,6 +168,53 @@ def test_a_base_that_lacks_a_layer_is_refused_with_peft(tmp_path):
     folder = copy_of_steady(tmp_path / "m")
     left = adapter(folder, "layers.1.")
     refuses_in_one_line(asked(folder)[0], folder, left.words)
+
+
+def test_an_adapter_that_came_without_its_configuration_is_refused(tmp_path):
+    folder = copy_of_steady(tmp_path / "m")
+    adapter(folder)
+    (folder / "adapter_config.json").unlink()
+    refuses_in_one_line(asked(folder)[0], folder, ("adapter_config.json",))
+
+
+@pytest.mark.skipif(not find_spec("peft"), reason="peft is not installed")
+@pytest.mark.parametrize("options", [{"use_dora": True}, {"trainable_token_indices": [5, 6]}, {"use_rslora": True}])
+def test_adapters_of_many_kinds_are_those_of_peft(tmp_path, options):
+    from peft import LoraConfig, PeftModel, get_peft_model
+
+    folder = copy_of_steady(tmp_path / "m")
+    base = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    torch.manual_seed(0)
+    config = LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"], init_lora_weights=False, **options)
+    get_peft_model(base, config).save_pretrained(folder)
+    plain = PeftModel.from_pretrained(transformers.AutoModelForCausalLM.from_pretrained(organism("steady")), folder)
+    ids = torch.arange(9)[None]
+    with torch.no_grad():
+        assert torch.equal(LocalModel(folder, device="cpu").model(ids).logits, plain.eval()(ids).logits)
+
+
+def test_masks_in_bytes_that_an_architecture_ignores(tmp_path):
+    "As Pythia's checkpoints have them: they are in no report of transformers."
+    folder = save_architecture(tmp_path / "m", "gpt_neox")
+    tensors = load_file(folder / "model.safetensors")
+    mask = {"gpt_neox.layers.0.attention.bias": torch.ones(1, 1, 8, 8, dtype=torch.uint8)}
+    save_file(tensors | mask, folder / "model.safetensors", metadata={"format": "pt"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelWarning)
+        assert LocalModel(folder, device="cpu").model is not None
+
+
+def test_a_tokenizer_that_was_saved_while_it_padded(tmp_path):
+    "It divides texts as ever: no warning, and the same tokens."
+    folder = copy_of_steady(tmp_path / "m")
+    tokens = LocalModel(folder, device="cpu").identity()["words"]
+    about = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    about["padding"] = {"strategy": {"Fixed": 512}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0}
+    about["padding"] |= {"pad_type_id": 0, "pad_token": "<unk>"}
+    (folder / "tokenizer.json").write_text(json.dumps(about), "utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelWarning)
+        assert LocalModel(folder, device="cpu").identity()["words"] == tokens
 
 
 # models that are not causal

@@ -24,9 +24,11 @@ TEMPLATES = {name: SENT.get(name) for name in ("no template", "ChatML", "headers
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()
-    return save_chat_model(tmp_path_factory.mktemp("control") / "m")
+    yield save_chat_model(tmp_path_factory.mktemp("control") / "m")
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -113,10 +113,50 @@ def test_names_count_as_well_as_contents(folder):
 
 
 def test_the_place_of_a_file_counts(folder):
-    put(folder / "a" / "x.jinja", "x")
+    "Of the folders inside, transformers reads the one with further templates."
+    put(folder / "additional_chat_templates" / "x.jinja", "x")
     before = fingerprint(folder)
-    (folder / "a").rename(folder / "b")
+    (folder / "additional_chat_templates").rename(folder / "b")
     assert fingerprint(folder) != before
+
+
+@pytest.mark.parametrize("index", [False, True])
+@pytest.mark.parametrize("name", ["consolidated.safetensors", "checkpoint-5/model.safetensors", "original/w.pth"])
+def test_weights_count_wherever_the_folder_says_they_are(folder, name, index):
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / "model.safetensors").rename(folder / name)
+    if index:
+        put(folder / "model.safetensors.index.json", json.dumps({"weight_map": {"a": name}}))
+    else:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        put(folder / "config.json", json.dumps(config | {"transformers_weights": name}))
+    before = fingerprint(folder)
+    with open(folder / name, "ab") as file:
+        file.write(b"x")
+    assert fingerprint(folder) != before
+
+
+@pytest.mark.parametrize("beside", ["model.fp16.safetensors", "draft/model.safetensors", "adapter/model.safetensors"])
+def test_pickled_weights_count_where_they_are_the_ones_that_are_read(folder, beside):
+    (folder / "model.safetensors").unlink()
+    put(folder / "pytorch_model.bin", "x")
+    put(folder / beside, "y")
+    before = fingerprint(folder)
+    put(folder / "pytorch_model.bin", "z")
+    assert fingerprint(folder) != before
+
+
+def test_pickled_weights_beside_safetensors_are_not_read(folder):
+    before = fingerprint(folder)
+    put(folder / "pytorch_model.bin", "x")
+    assert fingerprint(folder) == before
+
+
+def test_what_a_run_writes_into_the_folder_does_not_count(folder):
+    before = fingerprint(folder)
+    for name in ("cut/math/m/facts.json", "cut/math/m/responses.parquet", "page.html", "replies.sqlite"):
+        put(folder / name, "{}")
+    assert fingerprint(folder) == before
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors", "tokenizer_config.json", "config.json"])

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 from chat_models import reads
@@ -25,8 +26,11 @@ WINDOW = {"causal": 80, "likelihood": 80}  # tokens: some of the prompts fit
 
 @pytest.fixture(scope="module", autouse=True)
 def quiet():
+    before = torch.get_num_threads()
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()
+    yield
+    torch.set_num_threads(before)
 
 
 def different(variants):
@@ -122,6 +126,18 @@ def cut_and_read(who, monkeypatch):
     rows = reads(who, prompt, monkeypatch, put)
     assert all(set(found.table.state) == {"answered"} for found in runs)
     return rows
+
+
+def test_a_prompt_that_fits_keeps_the_room_for_its_reply(narrow):
+    "Only where something has to be cut does the reply get less, and then no less than half of the window."
+    prompt = longest()[0]
+    who = CausalRespondent(narrow(200), device="cpu", max_new_tokens=110)
+    rows = [who._row(0, replace(prompt, truncate=t)) for t in (False, True)]
+    assert [(row.limit, row.cut) for row in rows] == [(110, 0)] * 2
+    n = len(rows[0].ids)
+    tight = CausalRespondent(narrow(n + 19), device="cpu", max_new_tokens=40)._row(0, replace(prompt, truncate=True))
+    assert (tight.limit, tight.cut) == (40, 20) and tight.ids == rows[0].ids[20:]
+    assert CausalRespondent(narrow(30), device="cpu", max_new_tokens=40)._row(0, replace(prompt, truncate=True)).error
 
 
 def test_causal_cuts_on_the_left(narrow, monkeypatch):

@@ -1,16 +1,18 @@
 """A question and its choices stand in what is sent, whatever the chat template; else the run ends before it scores."""
 
+import html
 import json
 import shutil
 import warnings
 
 import pytest
-from chat_models import IN_PARTS_ALONE, REFUSED, SENT, reads, save_chat_model
+from chat_models import EACH, IN_PARTS_ALONE, REFUSED, SENT, reads, save_chat_model
 from tiny_models import torch, transformers
 
 import cora_nb as cn
 from cora_nb.core import CoraError
 from cora_nb.respondents.causal import CausalRespondent
+from cora_nb.respondents.local import ModelWarning
 
 ODD = cn.Question(
     "odd",
@@ -33,9 +35,11 @@ def prompts(question, template="bare"):
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
+    before = torch.get_num_threads()
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()
-    return save_chat_model(tmp_path_factory.mktemp("chat") / "m")
+    yield save_chat_model(tmp_path_factory.mktemp("chat") / "m")
+    torch.set_num_threads(before)
 
 
 @pytest.fixture
@@ -43,7 +47,7 @@ def with_template(base, tmp_path):
     "A respondent whose folder has a template."
 
     def make(template, **options):
-        folder = shutil.copytree(base, tmp_path / "m")
+        folder = shutil.copytree(base, tmp_path / "m", dirs_exist_ok=True)
         (folder / "chat_template.jinja").write_text(template, "utf-8")
         return CausalRespondent(str(folder), **{"device": "cpu", "max_new_tokens": 1, **options})
 
@@ -55,7 +59,7 @@ def stands(text, words):
     forms = {words, words.strip()} | {json.dumps(words, ensure_ascii=a)[1:-1] for a in (True, False)}
     forms |= {s.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026") for s in forms}
     forms |= {s.replace("'", "\\u0027") for s in forms}
-    return any(s in text for s in forms)
+    return any(s in text or s in html.unescape(text) for s in forms)
 
 
 @pytest.mark.parametrize("question", [ORDINARY, ODD], ids=["ordinary", "odd"])
@@ -144,7 +148,7 @@ def test_options_reach_the_template(with_template, monkeypatch):
 
 def test_a_template_of_an_older_file_is_used_or_named(base, tmp_path):
     "`chat_template.json`, as processors had it: no other file of this folder has a template."
-    folder = shutil.copytree(base, tmp_path / "m")
+    folder = shutil.copytree(base, tmp_path / "m", dirs_exist_ok=True)
     (folder / "chat_template.json").write_text(json.dumps({"chat_template": SENT["ChatML"]}), "utf-8")
     who = CausalRespondent(str(folder), device="cpu", max_new_tokens=1)
     with warnings.catch_warnings(record=True) as heard:
@@ -152,3 +156,53 @@ def test_a_template_of_an_older_file_is_used_or_named(base, tmp_path):
         cn.evaluate(who, variants(ORDINARY), cn.Asking("bare"), progress=False)
     used = "<|im_start|>" in who.sent(prompts(ORDINARY)[0])
     assert used or any("chat_template.json" in str(w.message) for w in heard)
+
+
+# variables
+
+
+@pytest.mark.parametrize("options", [{"truncation": True, "max_length": 5}, {"tokenize": True}, {"padding": True}])
+def test_what_is_no_variable_of_a_template_is_refused(with_template, options):
+    "It would change the tokens and not the text, by which a reply is found again."
+    who = with_template(SENT["ChatML"], chat_options=options)
+    with pytest.raises(CoraError, match="chat_options") as e:
+        cn.evaluate(who, variants(ORDINARY), progress=False)
+    assert len(str(e.value).splitlines()) == 1
+
+
+def test_a_named_template_is_the_one_that_is_sent(with_template):
+    "Also where another one writes the date; and one that is not there is refused in a line."
+    dated, other = "{{ strftime_now('%Y') }}" + SENT["plain"], "{{ bos_token }}other: " + SENT["plain"]
+    texts = {}
+    for name in ("default", "other", "nosuch"):
+        who = with_template(SENT["plain"], chat_options={"chat_template": name})
+        who.tokenizer.chat_template = {"default": dated, "other": other}
+        try:
+            texts[name] = who.sent(prompts(ORDINARY)[0])
+        except CoraError as e:
+            texts[name] = str(e)
+    assert texts["default"].startswith("26 Jul 2024") and texts["other"].startswith("<s>other: ")
+    assert "nosuch" in texts["nosuch"] and len(texts["nosuch"].splitlines()) == 1
+
+
+def test_a_template_that_drops_the_solved_examples_is_refused(with_template):
+    "Their answers are letters, which stand in every question as well."
+    shots = [cn.Question(f"s{i}", f"Which is {i}?", ("no", "yes"), 1) for i in range(2)]
+    only_users = EACH + "{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}"
+    for template, sent in ((SENT["ChatML"], True), (only_users, False), ("{{ messages[-1].content }}", False)):
+        who = with_template(template)
+        prompt = cn.Asking("bare", shots=shots, k=2).prompts(variants(ORDINARY))[0]
+        assert len(prompt.messages) == 5
+        if sent:
+            assert all(stands(who.sent(prompt), m["content"]) for m in prompt.messages)
+        else:
+            with pytest.raises(CoraError, match="template"):
+                who.sent(prompt)
+
+
+def test_a_template_file_that_is_damaged_is_named_and_harms_no_other(with_template):
+    who = with_template(SENT["ChatML"])
+    for text in ("", "[]", "{"):
+        (who.folder / "chat_template.json").write_text(text)
+        with pytest.warns(ModelWarning, match="chat_template.json"):
+            assert CausalRespondent(who.folder, device="cpu").sent(prompts(ORDINARY)[0]).startswith("<|im_start|>user")

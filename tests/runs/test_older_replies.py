@@ -6,7 +6,11 @@ import warnings
 from pathlib import Path
 
 import pytest
+from architectures import save_architecture
 from chat_models import save_chat_model
+from helpers import run
+from safetensors.torch import load_file, save_file
+from tiny_models import torch
 
 import cora_nb as cn
 from cora_nb.respondents.causal import CausalRespondent
@@ -16,6 +20,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.runs.evaluate import plan
 from cora_nb.runs.store import Store, StoreWarning, reply_key
 
+KINDS = CausalRespondent, LikelihoodRespondent
 VARIANTS = cn.make_variants(cn.load_benchmark("math")[:2])
 KEPT = Reply("B", None, 0.9, None, {"prompt_tokens": 7, "completion_tokens": 1})
 
@@ -51,17 +56,31 @@ def asked(store, who, asking=cn.Asking()):
 def test_they_are_found_and_get_their_new_key(folder, store):
     n = filled(store, CausalRespondent(folder, device="cpu"))
     who = CausalRespondent(folder, device="cpu")
-    run, found, new, said = asked(store, who)
-    assert (found, new, said) == (n, 0, []) and set(run.table.reply) == {"B"}
-    assert "weights" not in who._loaded or who.weights.model is None  # nothing was computed
+    made, found, new, said = asked(store, who)
+    assert (found, new, said) == (n, 0, []) and set(made.table.reply) == {"B"}
     assert len(store) == 2 * n
     assert asked(store, CausalRespondent(folder, device="cpu"))[1:] == (n, 0, []) and len(store) == 2 * n
 
 
-def test_a_plan_counts_them(folder, store):
+def test_a_plan_counts_them_and_keeps_none(folder, store):
     who = CausalRespondent(folder, device="cpu")
     n = filled(store, who)
-    assert plan(who, VARIANTS, store=store)["in_store"] == n
+    assert plan(who, VARIANTS, store=store)["in_store"] == n == len(store)
+
+
+def test_a_model_that_is_refused_today_has_none(folder, store):
+    tensors = load_file(folder / "model.safetensors")
+    save_file(tensors | {"lm_head.bias": torch.ones(338)}, folder / "model.safetensors", metadata={"format": "pt"})
+    filled(store, CausalRespondent(folder, device="cpu"))
+    with pytest.raises(cn.CoraError, match="lm_head.bias"):
+        asked(store, CausalRespondent(folder, device="cpu"))
+
+
+def test_a_model_that_sees_the_padding_has_no_words(tmp_path, store):
+    causal, likelihood = (kind(save_architecture(tmp_path / "m", "rwkv"), device="cpu") for kind in KINDS)
+    (prompt, *_) = cn.Asking("bare").prompts(VARIANTS)
+    assert "padding" in causal.why_not_older(prompt, KEPT)
+    assert likelihood.why_not_older(prompt, Reply(scores=(-1.0, -2.0, -3.0, -4.0))) == ""
 
 
 def test_drawn_replies_keep_their_trials(folder, store):
@@ -84,7 +103,7 @@ def test_a_file_that_decides_nothing_changes_nothing(folder, store, name):
     assert asked(store, CausalRespondent(folder, device="cpu"))[1:] == (n, 0, [])
 
 
-@pytest.mark.parametrize("name", ["tekken.json", "hf_quant_config.json", "unknown", "adapter_model.bin"])
+@pytest.mark.parametrize("name", ["tekken.json", "hf_quant_config.json", "unknown", "chat.tiktoken"])
 def test_a_file_that_was_not_counted_is_named(folder, store, name):
     (folder / name).write_text("{}")
     n = filled(store, CausalRespondent(folder, device="cpu"))
@@ -123,6 +142,21 @@ def test_a_prompt_that_was_cut_unasked_is_asked_again(folder, store):
     run, found, new, said = asked(store, LikelihoodRespondent(folder, device="cpu"), cn.Asking(truncate=True))
     assert (found, new, said) == (n, 0, [])
     assert run.facts.calls["texts_truncated"] == len(run.table)
+
+
+@pytest.mark.slow
+def test_workers_find_them_too(tmp_path):
+    pytest.importorskip("distributed", reason="dask is not installed")
+    variants = cn.make_variants(cn.load_benchmark("math")[:3])
+    with Store(tmp_path / "replies.sqlite") as store:
+        who = CausalRespondent("organism/steady", device="cpu")
+        for p in cn.Asking().prompts(variants):
+            store.put(reply_key(who.older_request(p), p.trial), KEPT)
+    words = ("cora_run", "causal:organism/steady,device=cpu", "--limit", "3", "--workers", "2", "--out", "runs")
+    code, out, errors = run(*words, "--store", tmp_path / "replies.sqlite", cwd=tmp_path)
+    assert code == 0, errors
+    found = cn.read_responses(tmp_path / "runs/math/steady")
+    assert found.facts.calls["asked"] == 0 and set(found.table.reply) == {"B"}
 
 
 def test_a_question_that_spells_a_control_token_is_asked_again(folder):
