@@ -38,6 +38,10 @@ from cora_nb.benchmarks.phrases import says_none
 A_PYTHON = 120  # imports pandas or this package, 2 s of a quiet processor
 WITH_TORCH = 600  # may import torch or transformers, start a kernel, or run a whole command
 
+# For tests in which a warning is an error: a request that is given up while it connects, perhaps by an earlier test,
+# leaves a socket that is closed when it is collected.
+CUT_OFF = r"ignore:Exception ignored in. <(socket|function _SelectorTransport):pytest.PytestUnraisableExceptionWarning"
+
 
 def command(*words):
     "The words of a command, to be run in another process."

@@ -33,7 +33,7 @@ from cora_nb.runs.store import Store, asked_prompts
 from cora_nb.variants.families import make_variants
 from faulty_server import AGAIN, GOOD, LIMITS, RECORDED, STOPS, Answer, FaultyServer, completion, refusal
 from simulated_time import Clock
-from helpers import slow_after
+from helpers import CUT_OFF, slow_after
 
 VARIANTS = make_variants(math_benchmark(n=100, seed=1))
 ALL = make_prompts(
@@ -41,7 +41,7 @@ ALL = make_prompts(
 )  # some say the same: of the few orders of two choices, a shuffle may be any
 PROMPTS = list({p.text: p for p in ALL}.values())
 KEY = "sk-secret-0123456789"
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = pytest.mark.filterwarnings("error", CUT_OFF)
 
 
 @pytest.fixture(autouse=True)

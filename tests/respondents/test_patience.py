@@ -17,12 +17,13 @@ from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
+from helpers import CUT_OFF
 from faulty_server import GOOD, Answer, FaultyServer, completion, refusal
 from simulated_time import Clock
 
 VARIANTS = make_variants(math_benchmark(n=10))
 PROMPTS = list({p.text: p for p in make_prompts(VARIANTS, template="bare")}.values())
-pytestmark = pytest.mark.filterwarnings("error", "ignore::cora_nb.respondents.protocol.ServerWarning")
+pytestmark = pytest.mark.filterwarnings("error", "ignore::cora_nb.respondents.protocol.ServerWarning", CUT_OFF)
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):

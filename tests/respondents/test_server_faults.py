@@ -19,13 +19,14 @@ from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import is_refusal, stream
 from cora_nb.runs.store import Store, reply_key
 from cora_nb.variants.families import make_variants
+from helpers import CUT_OFF
 from faulty_server import AGAIN, LIMITS, RECORDED, STOPS, Answer, FaultyServer, _Connection, completion, refusal
 
 PROMPTS = list({p.text: p for p in make_prompts(make_variants(math_benchmark(n=10)), template="bare")}.values())[:8]
 KEY = "sk-secret-0123456789"
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\r"
 NAN, INF = float("nan"), float("inf")
-pytestmark = pytest.mark.filterwarnings("error", "ignore::cora_nb.respondents.chat.ServerWarning")
+pytestmark = pytest.mark.filterwarnings("error", "ignore::cora_nb.respondents.chat.ServerWarning", CUT_OFF)
 
 
 @pytest.fixture(autouse=True)
