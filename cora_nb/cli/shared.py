@@ -32,7 +32,7 @@ from .options import QuestionOptions
 from ..core import CoraError, Question, Variant, cache_folder
 from ..metrics.scores import RUN_SCORES, SCORES, get_run_score, load_score
 from ..registry import AddressWarning
-from ..respondents.local import ModelWarning
+from ..respondents.checkpoints import ModelWarning
 from ..respondents.named import changed_spec
 from ..respondents.protocol import Respondent, ServerWarning, SettingError
 from ..respondents.simulated import RecordedRespondent, SimulatedRespondent

@@ -14,7 +14,8 @@ import cora_nb as cn
 from cora_nb.core import CoraError
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.likelihood import LikelihoodRespondent
-from cora_nb.respondents.local import LocalModel, ModelWarning, organism
+from cora_nb.respondents.checkpoints import ModelWarning
+from cora_nb.respondents.local import LocalModel, organism
 
 WAYS = {"causal": CausalRespondent, "likelihood": LikelihoodRespondent}
 VARIANTS = cn.make_variants(cn.load_benchmark("math")[:3])

@@ -11,7 +11,8 @@ from helpers import WITH_TORCH
 from tiny_models import byte_level, save, torch, transformers
 
 from cora_nb.core import CoraError
-from cora_nb.respondents.local import LocalModel, ModelWarning, _without_hub_code
+from cora_nb.respondents.checkpoints import ModelWarning, without_hub_code
+from cora_nb.respondents.local import LocalModel
 
 pytestmark = pytest.mark.guard
 
@@ -72,7 +73,7 @@ def test_configurations_inside_others():
     config = transformers.Gemma3Config(text_config={"vocab_size": 50, "_attn_implementation": KERNEL})
     config.attn_implementation = config._attn_implementation = {"": "x/y", "text_config": KERNEL}
     with pytest.warns(ModelWarning) as said:
-        _without_hub_code(config, "m")
+        without_hub_code(config, "m")
     assert {c._attn_implementation for c in (config, config.text_config, config.vision_config)} == {None}
     assert len(said) >= 2
 
@@ -87,7 +88,7 @@ def test_weights_that_need_code_are_refused(folder, method):
 @pytest.mark.parametrize("method", ["mxfp4", "fp8", "mxfp8"])
 def test_weights_that_can_be_widened_are_widened(method):
     config = transformers.LlamaConfig(quantization_config={"quant_method": method})
-    assert _without_hub_code(config, "m").quantization_config["dequantize"] is True
+    assert without_hub_code(config, "m").quantization_config["dequantize"] is True
 
 
 def test_named_code_is_never_run(folder):

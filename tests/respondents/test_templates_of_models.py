@@ -12,7 +12,7 @@ from tiny_models import torch, transformers
 import cora_nb as cn
 from cora_nb.core import CoraError
 from cora_nb.respondents.causal import CausalRespondent
-from cora_nb.respondents.local import ModelWarning
+from cora_nb.respondents.checkpoints import ModelWarning
 
 ODD = cn.Question(
     "odd",
