@@ -328,6 +328,9 @@ CHECKPOINTS: dict[str, Checkpoint] = {
     "LoRA in a pickle": Checkpoint(lora_in_a_pickle, REFUSED),
     "a bias of q_proj": Checkpoint(adding(biases), REFUSED),
     "a bias of the last layer": Checkpoint(adding(last_bias), REFUSED),
+    "a bias of the attention": Checkpoint(
+        adding(lambda t: {f"model.layers.{i}.self_attn.bias": random(128) for i in range(4)}), REFUSED
+    ),
     "float8 in a pickle": Checkpoint(in_a_pickle(fp8(None)), REFUSED),
     "int8 in a pickle": Checkpoint(in_a_pickle(fp8(None, kind=torch.int8)), REFUSED),
     "other weights beside it": Checkpoint(other_weights_beside, RIGHT),

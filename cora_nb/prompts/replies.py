@@ -35,12 +35,12 @@ THOUGHTS = {  # what opens a thought -> what closes it
 _TURN = re.compile(
     r"<\|(?:eot_id|eom_id|im_end|end|return|call|endoftext|end_of_text|end_of_solution|END_RESPONSE|END_OF_TURN_TOKEN"
     r"|end▁of▁sentence)\|>"
-    r"|</s>|<eos>|<end_of_turn>|<[｜|]end▁of▁sentence[｜|]>|<\|?pad\|?>|\[INST\]"
+    r"|</s>|<eos>|<end_of_turn>|<[｜|]end▁of▁sentence[｜|]>|<\|pad\|>"
 )
 _ROLE = re.compile(
     r"\s*(?:(?:<\|(?:start_header_id|end_header_id|im_start|start|message|assistant|begin_of_text|begin_of_solution"
-    r"|START_RESPONSE|START_OF_TURN_TOKEN|CHATBOT_TOKEN|startoftext|pad)\|>|<s>|<bos>|<pad>|<start_of_turn>"
-    r"|\[/INST\]|<｜Assistant｜>)\s*(?:(?:assistant|model)\b)?\s*"
+    r"|START_RESPONSE|START_OF_TURN_TOKEN|CHATBOT_TOKEN|startoftext|pad)\|>|<s>|<bos>|<start_of_turn>"
+    r"|<｜Assistant｜>)\s*(?:(?:assistant|model)\b)?\s*"
     r"|assistant\s*\n)+"
 )
 _BOX = re.compile(r"<\|(begin|end)_of_box\|>")

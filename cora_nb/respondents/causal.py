@@ -191,14 +191,19 @@ def uses_chat(self: CausalRespondent) -> bool:
     return there
 
 # %% ../../nbs/respondents/causal.ipynb #8c9ead44
+_NO_VARIABLES = {  # what decides how a template's text is made into tokens
+    *("tokenizer", "messages", "conversation", "tokenize", "padding", "truncation", "max_length", "return_tensors"),
+    *("return_dict", "return_assistant_tokens_mask", "add_generation_prompt", "continue_final_message"),
+    *("tokenizer_kwargs", "sanitize_control_tokens"),
+}
 _TODAY = "{%- macro strftime_now(format) -%}26 Jul 2024{%- endmacro -%}"  # a run asks the same tomorrow
 
 
 @patch(as_prop=True)
 def _variables(self: CausalRespondent) -> dict[str, Any]:
     "The variables of the chat template, and the template itself where it writes the date."
-    given, taken = self.chat_options, inspect.signature(self.tokenizer.apply_chat_template).parameters
-    if other := sorted((given.keys() & taken.keys()) - {"chat_template", "tools", "documents"}):
+    given = self.chat_options
+    if other := sorted(given.keys() & _NO_VARIABLES):
         raise CoraError(f"chat_options are variables of the chat template, and {other[0]} is none")
     template = ""
     if self.tokenizer.chat_template:
@@ -518,11 +523,11 @@ def _row(self: CausalRespondent, position: int, prompt: Prompt) -> _Row | Reply:
     except UnicodeEncodeError as e:
         return Reply(error=f"the prompt is not valid text ({one_line(e)})")  # half a character: tokenizers refuse it
     ids, limit, cut = array("i", self.tokens(prompt)), self.room(prompt), 0
-    if self.window is not None and self.max_new_tokens is None:  # the length is a default, so it may shrink
-        least = max(1, self.window // 2) if prompt.truncate else 1  # half of the window is for a prompt that is cut
+    if self.window is not None and (self.max_new_tokens is None or prompt.truncate):  # the reply may be shorter
+        least = max(1, self.window // 2) if prompt.truncate else 1  # at least half of the window is for the prompt
         limit = min(limit, max(least, self.window - len(ids) + 1))
     if self.window is not None and prompt.truncate:
-        cut = min(len(ids), max(0, len(ids) + limit - 1 - self.window))
+        cut = max(0, len(ids) + limit - 1 - self.window)
     why = self._refusal(ids[cut:], limit)
     return Reply(error=why) if why else _Row(position, prompt, ids[cut:], text_hash, limit, cut)
 
@@ -562,23 +567,30 @@ def _alike(self: CausalRespondent, row: _Row, other: _Row) -> bool:
 
     if row.limit != other.limit or side(row) != side(other):
         return False
-    if len(row.ids) == len(other.ids):
-        return True
+    return len(row.ids) == len(other.ids) or not self._sees_padding(True)
+
+
+@patch
+def _sees_padding(
+    self: CausalRespondent,
+    without_memory: bool,  # what to suppose if there is no memory for two texts
+) -> bool:
+    "Whether prompts of two lengths must not share a batch. Raises `CoraError` for a model that fails."
+    if "no memory for two texts" in self._loaded:
+        return without_memory
     try:
-        return not self.tried("test of padding", self._padding_matters)
+        return self.tried("test of padding", self._padding_matters)
     except Exception as e:
         if not out_of_memory(e):
             raise self.failed(e) from e
-    self._loaded["test of padding"] = True  # memory is too small for two texts: each is asked alone
-    return False
+    self._loaded["no memory for two texts"] = True
+    return without_memory
 
 
 @patch
 def _why_not_written(self: CausalRespondent) -> str:
     "As in `LocalModel`: replies may have depended on their batch."
-    if self.tried("test of padding", self._padding_matters):
-        return "the model sees the padding, so they depended on their batch"
-    return ""
+    return "the model sees the padding, so they depended on their batch" if self._sees_padding(False) else ""
 
 
 @patch

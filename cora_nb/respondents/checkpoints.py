@@ -10,6 +10,7 @@ __all__ = ['weight_files', 'deciding_files', 'tensors_of', 'folder_fingerprint',
 # %% ../../nbs/respondents/checkpoints.ipynb #151e6ce5
 import hashlib
 import json
+import os
 import re
 import struct
 import warnings
@@ -74,13 +75,13 @@ def deciding_files(
 # %% ../../nbs/respondents/checkpoints.ipynb #5d3b87c9
 def tensors_of(
     file: str | Path,  # of safetensors
-) -> tuple[dict[str, tuple[str, int, int]], int]:  # name -> format, begin, end; and where byte 0 of the tensors is
+) -> tuple[dict[str, tuple[str, int, int, int]], int]:  # name -> format, begin, end, dimensions; where byte 0 is
     "The tensors in a file of safetensors. Raises `ValueError`, `KeyError` or `struct.error` for any other file."
     with open(file, "rb") as content:
         (size,) = struct.unpack("<Q", content.read(8))
         header = json.loads(content.read(size))
     told = {name: t for name, t in header.items() if name != "__metadata__"}
-    return {name: (t["dtype"], *t["data_offsets"]) for name, t in told.items()}, 8 + size
+    return {name: (t["dtype"], *t["data_offsets"], len(t["shape"])) for name, t in told.items()}, 8 + size
 
 # %% ../../nbs/respondents/checkpoints.ipynb #035c3ffe
 _WHOLE = 2**28  # files of fewer bytes are read whole
@@ -114,7 +115,7 @@ def _large_parts(file: Path, size: int) -> tuple[Iterable[tuple[int, int]], int]
         tensors, start = tensors_of(file)
     except (ValueError, KeyError, TypeError, AttributeError, struct.error, MemoryError, OverflowError):
         return [(0, size)], 0
-    return [(begin, end) for _, begin, end in tensors.values()], start
+    return [(begin, end) for _, begin, end, _ in tensors.values()], start
 
 
 def folder_fingerprint(
@@ -123,7 +124,7 @@ def folder_fingerprint(
     "SHA-256 over the name, the size and the content of every file that decides replies. Nothing is loaded."
     digest = hashlib.sha256()
     for file in deciding_files(folder):
-        name = file.relative_to(folder).as_posix()
+        name = Path(os.path.relpath(file, folder)).as_posix()  # an index may name a file outside
         digest.update(f"{name}\0{file.stat().st_size}\0".encode("utf-8", "surrogateescape"))
         digest.update(_digest(file))
     return digest.hexdigest()
@@ -135,9 +136,10 @@ _SCALE = re.compile(  # the end of a name
 )
 _OF_VALUES = re.compile(r"(?:^|[._])(?:[kvqp]|kv|attn|prob|output|input|activation)_scale$")  # computed, not stored
 _COMPUTED = re.compile(  # by every program
-    r"(?:^|\.)(?:attn|attention|self_attn|self_attention)\.(?:masked_)?bias$"
-    r"|(?:^|\.)(?:causal_mask|masked_bias|inv_freq|(?:cos|sin)_cached|position_ids|num_batches_tracked)$"
+    r"(?:^|\.)(?:causal_mask|masked_bias|(?:original_)?inv_freq|(?:cos|sin)_cache[d]?|position_ids"
+    r"|num_batches_tracked|_extra_state)$"
 )
+_MASK = re.compile(r"(?:^|\.)(?:attn|attention|self_attn|self_attention)\.bias$")  # a mask if it is no vector
 _NARROW = {"F8_E4M3", "F8_E5M2", "F8_E8M0", "I8", "U8", "F4", "F6_E2M3", "F6_E3M2"}  # as safetensors calls them
 _NARROW_OF_TORCH = re.compile(r"torch\.(?:float8|float4|u?int8|quint|qint)")
 
@@ -150,11 +152,19 @@ def _in_a_layer(key: str, modules: set[str]) -> bool:
     return re.search(r"\.\d+(\.|$)", parent) is not None
 
 
+def _is_computed(key: str, dimensions: int | None) -> bool:
+    "Whether a tensor is one that every program computes by itself."
+    return bool(_COMPUTED.search(key)) or bool(_MASK.search(key)) and dimensions != 1
+
+
 def counted_left_out(
     left_out: Iterable[str],  # names of tensors that were not used
+    files: Iterable[Path] = (),  # of weights, to tell a mask from a bias by its dimensions
 ) -> list[str]:  # sorted
     "Those that hold something: all but what every program computes by itself."
-    return sorted(key for key in left_out if not _COMPUTED.search(key))
+    safe = (tensors_of(file)[0] for file in files if file.suffix == ".safetensors" and file.is_file())
+    known = {name: dimensions for tensors in safe for name, (*_, dimensions) in tensors.items()}
+    return sorted(key for key in left_out if not _is_computed(key, known.get(key)))
 
 
 def decisive_left_out(
@@ -184,7 +194,7 @@ def raw_narrow(
     "Tensors in a format that needs scales, which were read as if it did not."
     found = [name for file in files for name in _narrow_in(file)]
     left_out = set(left_out)
-    return [name for name in found if name not in left_out and not _COMPUTED.search(name)]
+    return [name for name in found if name not in left_out and not _is_computed(name, None)]
 
 
 def _narrow_in(file: Path) -> list[str]:

@@ -330,8 +330,20 @@ def declared_room(self: LocalModel) -> int | None:  # tokens; None if the model 
 @patch(as_prop=True)
 def adapter(self: LocalModel) -> dict[str, str] | None:  # its kind, and the model it was made for
     "The adapter that lies beside the weights."
-    said = self._once("adapter", lambda: _read_json(self._file("adapter_config.json")))
-    return {"type": str(said.get("peft_type")), "base": str(said.get("base_model_name_or_path"))} if said else None
+    return self._once("adapter", self._find_adapter)
+
+
+@patch
+def _find_adapter(self: LocalModel) -> dict[str, str] | None:
+    "What the adapter's configuration says of it. Raises `CoraError` for an adapter of which a part is missing."
+    about = self._file("adapter_config.json")
+    weights = next(self.folder.glob("adapter_model.*"), None) if self.folder else about
+    if (about is None) != (weights is None):
+        there, lacking = ("adapter_config.json", "adapter_model") if about else (weights.name, "adapter_config.json")
+        raise CoraError(f"{self.path}: a part of an adapter is there, {there}, and no {lacking}")
+    if about is not None and not (said := _read_json(about)):
+        raise CoraError(f"{self.path}: adapter_config.json cannot be read")
+    return about and {"type": str(said.get("peft_type")), "base": str(said.get("base_model_name_or_path"))}
 
 # %% ../../nbs/respondents/local.ipynb #1436ad12
 _TEMPLATES = ("chat_template.jinja", "tokenizer_config.json", "chat_template.json")
@@ -347,12 +359,10 @@ def _pretrained(self: LocalModel, auto: Any, **options):
 
 
 @patch
-def _replaced(self: LocalModel, tokenizer) -> bool:
-    "Whether transformers has taken another class than the folder names."
-    told = _read_json(self._file("tokenizer_config.json")).get("tokenizer_class")
-    same = {"PreTrainedTokenizer", "TokenizersBackend"}  # of the same file, by the names of two versions
-    names = {str(name).removesuffix("Fast") for name in (told, type(tokenizer).__name__)}
-    return told is not None and len(names) > 1 and names != same
+def _spells(self: LocalModel, tokenizer) -> bool | None:
+    "Whether a tokenizer divides texts as the folder says; None if it does not say."
+    begin = " " if "add_prefix_space" in _read_json(self._file("tokenizer_config.json")) else ""
+    return spells_as_file(tokenizer, self._file("tokenizer.json"), begin)
 
 
 @patch
@@ -360,10 +370,10 @@ def _make_tokenizer(self: LocalModel):
     "The tokenizer that the files describe, with their chat template."
     _, transformers = libraries()
     tokenizer = self._pretrained(transformers.AutoTokenizer)
-    if self._replaced(tokenizer) and spells_as_file(tokenizer, file := self._file("tokenizer.json")) is False:
+    if self._spells(tokenizer) is False:
         said = f"{self.path}: transformers' {type(tokenizer).__name__} divides texts in another way than tokenizer.json"
         own = self._pretrained(transformers.PreTrainedTokenizerFast)
-        if spells_as_file(own, file):
+        if self._spells(own):
             tokenizer, said = own, f"{said}, which is followed"
         warnings.warn(said, ModelWarning)
     there = [found for name in _TEMPLATES if (found := self._file(name))]
@@ -467,10 +477,6 @@ def _reports_kept() -> Iterator[None]:
 def _load(self: LocalModel, **options) -> tuple[Any, set[str], set[str]]:
     "The model, and the names of weights that it lacks and of tensors that it does not use."
     auto, _ = self._kind
-    if self.adapter is None and self.folder and next(self.folder.glob("adapter_model.*"), None):
-        raise CoraError(
-            f"{self.path}: the weights of an adapter, and no adapter_config.json, which says how to use them"
-        )
     if self.adapter is None:
         model, *reports = self._pretrained(auto, **options)
     elif not self.folder:
@@ -486,6 +492,12 @@ def _load(self: LocalModel, **options) -> tuple[Any, set[str], set[str]]:
         from peft import PeftModel
 
         wrapped = PeftModel.from_pretrained(model, str(self.folder))
+        if (kind := wrapped.peft_config["default"]).is_prompt_learning or getattr(
+            kind, "alora_invocation_tokens", None
+        ):
+            raise CoraError(
+                f"{self.path}: an adapter that adds tokens to a prompt ({self.adapter['type']}) is not used"
+            )
         reports.append(wrapped.load_adapter(str(self.folder), "default")._asdict())  # again, for its report
         model, base = wrapped.get_base_model(), self.adapter["base"]
         warnings.warn(f"{self.path}: its adapter, made for {base}, is added to the weights beside it", ModelWarning)
@@ -514,7 +526,7 @@ def _make_model(self: LocalModel):
         raise CoraError(
             f"{self.path}: {len(lacking)} of the model's weights are missing or of another shape, such as {first}"
         )
-    self._check_used(model, counted_left_out(unused), quantised)
+    self._check_used(model, unused, quantised)
     _widen_head(model)
     model = model.to(device).eval()
     self._check_continues(model)
@@ -522,13 +534,14 @@ def _make_model(self: LocalModel):
 
 # %% ../../nbs/respondents/local.ipynb #491eae9d
 @patch
-def _check_used(self: LocalModel, model, unused: list[str], quantised: bool) -> None:
+def _check_used(self: LocalModel, model, unused: set[str], quantised: bool) -> None:
     "Refuse a model that was loaded without something that decides its numbers; warn of anything else left out."
-    folder = self.folder or self._file("config.json").parent
+    files = weight_files(self.folder or self._file("config.json").parent)
+    unused = counted_left_out(unused, files)
     weighted = (name.rpartition(".")[0] for name, _ in model.named_parameters(remove_duplicate=False))
     missed = decisive_left_out(unused, (name for name, _ in model.named_modules()), weighted)
     if not quantised:
-        missed += raw_narrow(weight_files(folder), unused)
+        missed += raw_narrow(files, unused)
     if missed:
         raise CoraError(
             f"{self.path}: {len(missed)} tensors that decide the model's numbers, such as {missed[0]}, are left out or"
@@ -555,9 +568,10 @@ def _check_continues(self: LocalModel, model) -> None:
         if out_of_memory(e):
             raise
         raise CoraError(f"{self.path}: the model loads, but cannot be computed with ({one_line(e)})") from e
-    changes = (one - two).abs().amax(-1).median()  # of a place; single ones change where experts are chosen by a digit
-    size = one.abs().max().clamp(min=1)
-    if changes / size > (1e-5 if model.dtype in (torch.float32, torch.float64) else 0.02):
+    known = one.isfinite() & two.isfinite()  # a token may be impossible, and a damaged model is found when it is asked
+    changes = ((one - two).abs() * known).nan_to_num().amax(-1).median()  # of a place: experts may change a single one
+    usual = one[known].abs().median().nan_to_num().clamp(min=1)
+    if changes / usual > (1e-5 if model.dtype in (torch.float32, torch.float64) else 0.02):
         raise CoraError(f"{self.path}: the model looks at later words; only a model that continues texts can be asked")
 
 # %% ../../nbs/respondents/local.ipynb #b0fc4a88
@@ -717,6 +731,7 @@ def why_not_older(
     self: LocalModel,
     prompt: Prompt,  # what was asked
     reply: Reply,  # found under the key of `older_request`
+    load: bool = True,  # also look at the model, which is loaded for it
 ) -> str:  # empty if the reply is still that of this model
     "Why a reply that was kept by version 0.2 is not one of this model."
     if (reply.meta or {}).get("truncated") and not prompt.truncate:
@@ -724,7 +739,10 @@ def why_not_older(
     if reply.text is not None and (marks := self._once("deleted marks", self._deleted_marks)):
         return f"{marks[0]} was deleted from replies"
     why = self._once("why not of before", self._why_not_older)
-    return why or ("" if reply.text is None else self._why_not_written())
+    if why or not load:
+        return why
+    self.model  # a model that is refused today has no replies
+    return "" if reply.text is None else self._why_not_written()
 
 
 @patch
@@ -746,14 +764,12 @@ def _why_not_older(self: LocalModel) -> str:
         return "an adapter may or may not have been used"
     if self._kind[0] is not libraries()[1].AutoModelForCausalLM:
         return "the model could not be asked"
-    loaded, file = self._pretrained(libraries()[1].AutoTokenizer), self._file("tokenizer.json")  # as it was used then
-    if file is None or self._replaced(loaded) and not spells_as_file(loaded, file):
+    if not self._spells(self._pretrained(libraries()[1].AutoTokenizer)):  # as it was used then
         return "it is not known how the tokenizer divided texts"
     counted = set(listed_files(self.folder)) if self.folder else None
     others = [f.name for f in deciding_files(self.folder) if f not in counted] if self.folder else []
     if others:
         return f"{others[0]} decides replies, and was not part of the fingerprint"
-    self.model  # a model that is refused today has no replies
     return ""
 
 # %% ../../nbs/respondents/local.ipynb #e3a551e5

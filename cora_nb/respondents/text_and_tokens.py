@@ -31,6 +31,7 @@ def words_as_ids(
 def spells_as_file(
     tokenizer: Any,  # of transformers
     file: str | Path | None,  # tokenizer.json
+    begin: str = "",  # a space, if the folder says by itself what stands before a text
 ) -> bool | None:  # None: there is no such file
     "Whether a tokenizer divides a text as its file says."
     if file is None or not Path(file).is_file():
@@ -39,8 +40,9 @@ def spells_as_file(
 
     own = Tokenizer.from_file(str(file))
     own.no_padding(), own.no_truncation()
-    return own.encode(_WORDS, add_special_tokens=False).ids == list(
-        tokenizer(_WORDS, add_special_tokens=False)["input_ids"]
+    words = begin + _WORDS
+    return own.encode(words, add_special_tokens=False).ids == list(
+        tokenizer(words, add_special_tokens=False)["input_ids"]
     )
 
 # %% ../../nbs/respondents/text_and_tokens.ipynb #1411ab56

@@ -74,7 +74,7 @@ def stored_replies(
     respondent: Respondent,  # the respondent to ask
     prompts: Sequence[Prompt],  # as they are asked
     keys: Sequence[str],  # one for each prompt
-    keep: bool = True,  # store those of an earlier version under their new keys
+    keep: bool = True,  # store those of an earlier version under their new keys, once the model was looked at
 ) -> dict[str, Reply]:  # of the keys that have a reply in the store
     """The replies that are in a store already.
 
@@ -91,7 +91,7 @@ def stored_replies(
     for key, old in older.items():
         if (reply := there.get(old)) is None:
             continue
-        if why := respondent.why_not_older(missing[key], reply):
+        if why := respondent.why_not_older(missing[key], reply, keep):
             refused[why] += 1
         else:
             found[key] = store.put(key, reply) if keep else reply

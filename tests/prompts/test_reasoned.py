@@ -249,3 +249,21 @@ def test_the_last_line_of_the_other_forms():
 @given(replies)
 def test_an_answer_is_one_line(reply):
     assert "\n" not in last_answer(reply)[0]
+
+
+@pytest.mark.parametrize(
+    "reply,place",
+    [
+        ("The `[INST]` tag opens the user's turn in Llama 2, so the answer is B.", 1),
+        ("The padding token is <pad>. Answer: C", 2),
+        ("A [INST] tag opens the user's turn. So the answer is: B", 1),
+        ("[INST]", 1),
+        ("<pad>", 2),
+        ("<|inner_prefix|>A, perhaps?<|inner_suffix|>So B", 1),
+        ("<｜Assistant｜>B<｜end▁of▁sentence｜>", 1),
+        ("<|startoftext|>B", 1),
+        ("B<|pad|><|pad|>", 1),
+    ],
+)
+def test_marks_of_a_chat_format_and_words_about_them(reply, place):
+    assert read(reply, ("[CLS]", "[INST]", "<pad>", "</s>")) == place

@@ -9,6 +9,7 @@ from architectures import save_architecture
 from checkpoints import CHECKPOINTS, adapter, adding, copy_of_steady, lora, made, mtp_head, vision_tower
 from safetensors.torch import load_file, save_file
 from tiny_models import torch, transformers
+from tokenizers import Tokenizer
 
 import cora_nb as cn
 from cora_nb.core import CoraError
@@ -178,6 +179,24 @@ def test_an_adapter_that_came_without_its_configuration_is_refused(tmp_path):
     refuses_in_one_line(asked(folder)[0], folder, ("adapter_config.json",))
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{", "{}"])
+def test_a_damaged_configuration_of_an_adapter_is_named(tmp_path, text):
+    folder = copy_of_steady(tmp_path / "m")
+    adapter(folder)
+    (folder / "adapter_config.json").write_text(text)
+    refuses_in_one_line(asked(folder)[0], folder, ("adapter_config.json",))
+
+
+@pytest.mark.skipif(not find_spec("peft"), reason="peft is not installed")
+def test_adapters_that_add_tokens_are_refused_with_peft(tmp_path):
+    from peft import PromptTuningConfig, get_peft_model
+
+    folder = copy_of_steady(tmp_path / "m")
+    base = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    get_peft_model(base, PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=3)).save_pretrained(folder)
+    refuses_in_one_line(asked(folder)[0], folder, ("PROMPT_TUNING",))
+
+
 @pytest.mark.skipif(not find_spec("peft"), reason="peft is not installed")
 @pytest.mark.parametrize("options", [{"use_dora": True}, {"trainable_token_indices": [5, 6]}, {"use_rslora": True}])
 def test_adapters_of_many_kinds_are_those_of_peft(tmp_path, options):
@@ -203,6 +222,41 @@ def test_masks_in_bytes_that_an_architecture_ignores(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ModelWarning)
         assert LocalModel(folder, device="cpu").model is not None
+
+
+@pytest.mark.parametrize("padded", [None, -1e4, -1e9, float("-inf")])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_later_words_are_found_beside_tokens_that_are_impossible(tmp_path, padded, dtype):
+    "As in a vocabulary that was made longer, where the last tokens are never said."
+    torch.manual_seed(0)
+    sizes = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
+    config = transformers.BertConfig(vocab_size=338, initializer_range=0.2, **sizes)
+    model = transformers.BertLMHeadModel(config)
+    if padded is not None:
+        model.cls.predictions.bias.data[-4:] = padded
+    folder = copy_of_steady(tmp_path / "m")
+    model.save_pretrained(folder)
+    with pytest.raises(CoraError, match="later words"):
+        LocalModel(folder, device="cpu", dtype=dtype).model
+
+
+@pytest.mark.parametrize("kind,name", [("llama", "GPT2Tokenizer"), ("qwen2", None), ("qwen2", "Qwen2TokenizerFast")])
+def test_the_tokenizer_file_is_followed_whatever_the_class_is_called(tmp_path, kind, name):
+    "Digits alone, as some models have them, where the class would take them together; and the other way round."
+    folder = save_architecture(tmp_path / "m", kind)
+    about = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    digits = {"type": "Digits", "individual_digits": True}
+    if kind == "llama":
+        about["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [digits, about["pre_tokenizer"]]}
+    (folder / "tokenizer.json").write_text(json.dumps(about), "utf-8")
+    config = json.loads((folder / "tokenizer_config.json").read_text("utf-8")) | {"tokenizer_class": name}
+    config = {k: v for k, v in config.items() if v is not None}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
+    who = LocalModel(folder, device="cpu")
+    with pytest.warns(ModelWarning, match="tokenizer.json"):
+        ids = who.tokenizer("12 + 345", add_special_tokens=False)["input_ids"]
+    raw = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    assert ids == raw.encode("12 + 345", add_special_tokens=False).ids
 
 
 def test_a_tokenizer_that_was_saved_while_it_padded(tmp_path):

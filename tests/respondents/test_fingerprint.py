@@ -136,6 +136,16 @@ def test_weights_count_wherever_the_folder_says_they_are(folder, name, index):
     assert fingerprint(folder) != before
 
 
+def test_an_index_may_name_a_file_elsewhere(folder, tmp_path):
+    elsewhere = tmp_path / "w.safetensors"
+    (folder / "model.safetensors").rename(elsewhere)
+    put(folder / "model.safetensors.index.json", json.dumps({"weight_map": {"a": str(elsewhere)}}))
+    before = fingerprint(folder)
+    with open(elsewhere, "ab") as file:
+        file.write(b"x")
+    assert fingerprint(folder) != before
+
+
 @pytest.mark.parametrize("beside", ["model.fp16.safetensors", "draft/model.safetensors", "adapter/model.safetensors"])
 def test_pickled_weights_count_where_they_are_the_ones_that_are_read(folder, beside):
     (folder / "model.safetensors").unlink()

@@ -45,7 +45,7 @@ VARIANTS = different(cn.make_variants(cn.load_benchmark("math")[:5]))
 @pytest.fixture
 def narrow(tmp_path):
     def make(window):
-        folder = shutil.copytree(organism("steady"), tmp_path / f"narrow{window}")
+        folder = shutil.copytree(organism("steady"), tmp_path / f"narrow{window}", dirs_exist_ok=True)
         config = json.loads((folder / "config.json").read_text("utf-8"))
         (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": window}), "utf-8")
         return str(folder)
@@ -137,7 +137,11 @@ def test_a_prompt_that_fits_keeps_the_room_for_its_reply(narrow):
     n = len(rows[0].ids)
     tight = CausalRespondent(narrow(n + 19), device="cpu", max_new_tokens=40)._row(0, replace(prompt, truncate=True))
     assert (tight.limit, tight.cut) == (40, 20) and tight.ids == rows[0].ids[20:]
-    assert CausalRespondent(narrow(30), device="cpu", max_new_tokens=40)._row(0, replace(prompt, truncate=True)).error
+    short = CausalRespondent(narrow(30), device="cpu", max_new_tokens=40)._row(0, replace(prompt, truncate=True))
+    assert short.limit == 15 and len(short.ids) == 16
+    for room in (200, 199, 201, 500):
+        row = CausalRespondent(narrow(200), device="cpu", max_new_tokens=room)._row(0, replace(prompt, truncate=True))
+        assert row.cut == 0 and row.ids == rows[0].ids and len(row.ids) + row.limit - 1 == 200
 
 
 def test_causal_cuts_on_the_left(narrow, monkeypatch):

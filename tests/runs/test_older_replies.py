@@ -66,6 +66,7 @@ def test_a_plan_counts_them_and_keeps_none(folder, store):
     who = CausalRespondent(folder, device="cpu")
     n = filled(store, who)
     assert plan(who, VARIANTS, store=store)["in_store"] == n == len(store)
+    assert who.weights.model is None  # and loads nothing
 
 
 def test_a_model_that_is_refused_today_has_none(folder, store):
@@ -74,6 +75,19 @@ def test_a_model_that_is_refused_today_has_none(folder, store):
     filled(store, CausalRespondent(folder, device="cpu"))
     with pytest.raises(cn.CoraError, match="lm_head.bias"):
         asked(store, CausalRespondent(folder, device="cpu"))
+
+
+def test_a_model_that_fails_says_so_in_one_line(folder, store, monkeypatch):
+    who = CausalRespondent(folder, device="cpu")
+    filled(store, who)
+
+    def fails(*given):
+        raise RuntimeError("CUDA error:\nan illegal memory access")
+
+    monkeypatch.setattr(CausalRespondent, "_step", fails)
+    with pytest.raises(cn.CoraError, match="illegal memory access") as e:
+        asked(store, CausalRespondent(folder, device="cpu"))
+    assert len(str(e.value).splitlines()) == 1
 
 
 def test_a_model_that_sees_the_padding_has_no_words(tmp_path, store):
