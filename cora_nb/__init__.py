@@ -37,7 +37,8 @@ CHANGELOG.md what has changed.
 _PLACES = {
     "benchmarks.load": ("load_benchmark", "load_shots"),
     "benchmarks.samples": ("Part",),
-    "core": ("CoraError", "Question", "Variant"),
+    "core": ("CoraError", "Question"),
+    "forms": ("Variant",),
     "interop.cat": ("import_cat",),
     "metrics.comparison": ("compare",),
     "metrics.scoring": ("score",),

@@ -29,7 +29,8 @@ from ..benchmarks.rows import parsed
 from ..benchmarks.samples import Part
 from ..benchmarks.pitfalls import BenchmarkWarning
 from .options import QuestionOptions
-from ..core import CoraError, Question, Variant, cache_folder
+from ..core import CoraError, Question, cache_folder
+from ..forms import Variant
 from ..metrics.scores import RUN_SCORES, SCORES, get_run_score, load_score
 from ..registry import AddressWarning
 from ..respondents.checkpoints import ModelWarning

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core import BadRow, CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, Question, Variant
+from ..core import BadRow, CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, Question
 from ..benchmarks.files import Expected, one_of_each, read_table
 from .formats import BadRows
 from ..respondents.protocol import Reply
-from ..forms import get_form
+from ..forms import Variant, get_form
 from ..responses.responses import Responses, make_responses
 
 # %% ../../nbs/interop/cat.ipynb #0cadb6d0

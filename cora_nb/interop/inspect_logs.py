@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core import LETTERS, BadRow, CoraError, Question, Variant
-from ..forms import Verdict, get_form
+from ..core import LETTERS, BadRow, CoraError, Question
+from ..forms import Variant, Verdict, get_form
 from .formats import BadRows, without_secrets
 from ..prompts.letters import RULES, rules_by_form
 from ..respondents.chat_replies import letter_scores, read_logprobs, visible_line

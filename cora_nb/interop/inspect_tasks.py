@@ -33,7 +33,8 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import Generate, MultipleChoiceTemplate, Solver, TaskState, generate, multiple_choice, solver
 
-from ..core import LETTERS, CoraError, Variant
+from ..core import LETTERS, CoraError
+from ..forms import Variant
 
 # %% ../../nbs/interop/inspect_tasks.ipynb #57284358
 if "scores" not in signature(metric).parameters:  # in older versions a metric sees means over epochs alone

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..benchmarks.files import read_json
-from ..core import LETTERS, MAX_CHOICES, BadRow, CoraError, Question, Variant
-from ..forms import FORMS
+from ..core import LETTERS, MAX_CHOICES, BadRow, CoraError, Question
+from ..forms import FORMS, Variant
 from .formats import BadRows, without_secrets
 from ..prompts.letters import RULES, get_rule, rules_by_form
 from ..prompts.templates import TEMPLATES

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core import CoraError, Variant
-from ..forms import get_form
+from ..core import CoraError
+from ..forms import Variant, get_form
 from ..prompts.templates import Prompt
 from ..respondents.likelihood import context_and_continuations
 from ..respondents.protocol import ENDLESS

@@ -19,8 +19,8 @@ import pandas as pd
 
 from ..benchmarks.files import Table, read_table
 from ..checks import check_option
-from ..core import LETTERS, MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question, Variant
-from ..forms import Verdict, get_form
+from ..core import LETTERS, MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question
+from ..forms import Variant, Verdict, get_form
 from .cat import trace_sources
 from ..respondents.protocol import NOT_ASKED, OVER_BUDGET, Reply
 from ..responses.columns import graded_table, questions_table, with_states

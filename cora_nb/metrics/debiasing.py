@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from ..checks import check_number, check_option, check_seed
-from ..core import CoraError, Question, Variant, Wording, uniforms
+from ..core import CoraError, Question, uniforms
+from ..forms import Variant, Wording
 from cora_nb.prompts.labels import (
     LetterPrior,
     average_by_content,

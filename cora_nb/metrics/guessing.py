@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from ..checks import check_count, check_number, check_numbers
-from ..core import MAX_CHOICES, MIN_CHOICES, THRESHOLDS, CoraError, Variant
-from ..forms import get_form
+from ..core import MAX_CHOICES, MIN_CHOICES, THRESHOLDS, CoraError
+from ..forms import Variant, get_form
 from .cora import COUNTS, Counts, weighted_scores
 from .counts import coverage_remarks, missing_variants
 from .estimates import unknown_scores

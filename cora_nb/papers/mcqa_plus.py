@@ -15,7 +15,8 @@ from typing import Any
 import pandas as pd
 
 from ..checks import check_count, check_names, check_option
-from ..core import CoraError, Question, Variant
+from ..core import CoraError, Question
+from ..forms import Variant
 from ..metrics.beliefs import TRUE_FALSE, confidence_ratio, multiple_selection, true_false_scores
 from cora_nb.metrics.invariability import (
     always_right,

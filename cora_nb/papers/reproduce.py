@@ -25,7 +25,8 @@ from ..benchmarks.files import read_text
 from ..benchmarks.load import BUNDLED, load_shots, read_benchmark
 from ..benchmarks.samples import of_subjects, sample_questions
 from ..checks import check_count, check_names, check_option
-from ..core import CoraError, Question, Variant, data_path
+from ..core import CoraError, Question, data_path
+from ..forms import Variant
 from .mcqa_plus import Steps, mcqa_plus_steps, prepare_steps
 from ..registry import Registry
 from ..report.render import printed_table, write_result

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_count, check_option
-from ..core import ALPHABETS, LETTERS, CoraError, Variant
-from ..forms import get_form
+from ..core import LETTERS, CoraError
+from ..forms import ALPHABETS, Variant, get_form
 from .replies import answer_span, choice_text, constrained_answer, constrained_places, own_words
 
 # %% ../../nbs/prompts/labels.ipynb #4b635fdd

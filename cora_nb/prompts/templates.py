@@ -14,8 +14,8 @@ from itertools import groupby, islice
 from typing import Any
 
 from ..checks import check_count, check_option
-from ..core import CoraError, Question, Variant, Wording, permutation
-from ..forms import get_form
+from ..core import CoraError, Question, permutation
+from ..forms import Variant, Wording, get_form
 from .labels import label_room
 from .letters import LETTER, get_rule, rule_room, rules_by_form
 from ..registry import Registry

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core import CoraError, Variant, Wording
-from ..forms import get_form
+from ..core import CoraError
+from ..forms import Variant, Wording, get_form
 from ..prompts.templates import TEMPLATES, Template, get_template, make_prompts
 from ..responses.facts import AskedFacts
 from ..responses.responses import Responses

@@ -20,8 +20,8 @@ import numpy as np
 from fastcore.basics import patch
 
 from ..checks import check_count
-from ..core import ALPHABETS, LETTERS, CoraError, Variant, uniforms
-from ..forms import get_form
+from ..core import LETTERS, CoraError, uniforms
+from ..forms import ALPHABETS, Variant, get_form
 from ..prompts.labels import said_label
 from ..prompts.templates import Prompt
 from .local import SHORTER, LocalModel, free_memory, n_tokens, one_line, out_of_memory

@@ -20,8 +20,8 @@ import numpy as np
 from fastcore.basics import patch
 
 from ..checks import check_count, check_option
-from ..core import CoraError, Question, Variant, Wording
-from ..forms import get_form
+from ..core import CoraError, Question
+from ..forms import Variant, Wording, get_form
 from ..prompts.templates import Prompt, Template, get_template, right_places
 from .local import SHORTER, LocalModel, one_line
 from .protocol import Reply

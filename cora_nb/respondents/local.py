@@ -27,7 +27,8 @@ from fastcore.basics import patch
 
 from ..benchmarks.hub import asking_hub, hub_words
 from ..checks import check_option, escaped
-from ..core import CoraError, Variant, cache_folder, data_path
+from ..core import CoraError, cache_folder, data_path
+from ..forms import Variant
 from ..prompts.templates import Prompt
 from cora_nb.respondents.checkpoints import (
     ModelWarning,

@@ -18,7 +18,8 @@ import pandas as pd
 from fastcore.basics import patch
 
 from ..checks import check_number
-from ..core import CoraError, Variant, uniforms
+from ..core import CoraError, uniforms
+from ..forms import Variant
 from ..prompts.templates import Prompt
 from .protocol import NOT_ASKED, OVER_BUDGET, Reply
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core import MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question, Variant, threshold
-from ..forms import FORMS, Verdict, get_form
+from ..core import MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question, threshold
+from ..forms import FORMS, Variant, Verdict, get_form
 from ..prompts.labels import apply_rule
 from ..prompts.letters import rules_by_form
 from ..prompts.reading import NOT_SHOWN, careful

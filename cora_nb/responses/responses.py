@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from fastcore.basics import patch
 
-from ..core import CoraError, Variant
+from ..core import CoraError
+from ..forms import Variant
 from ..results import Remark
 from cora_nb.responses.columns import (
     KEY,

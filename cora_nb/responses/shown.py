@@ -12,7 +12,8 @@ from collections.abc import Iterable
 import pandas as pd
 
 from ..benchmarks.phrases import NOTA_TEXT
-from ..core import CoraError, Question, Variant
+from ..core import CoraError, Question
+from ..forms import Variant
 from .responses import Responses, need
 from ..variants.families import check_recorded, known_family, make_variants
 

@@ -17,8 +17,8 @@ import numpy as np
 from fastcore.basics import patch
 
 from ..checks import check_count, check_level, check_number, check_option
-from ..core import THRESHOLDS, CoraError, Question, Variant
-from ..forms import named_choices
+from ..core import THRESHOLDS, CoraError, Question
+from ..forms import Variant, named_choices
 from ..prompts.letters import rules_by_form
 from ..prompts.templates import SHOTS_AS, Prompt, Template, get_template, make_prompts
 from ..respondents.protocol import OVER_BUDGET, Reply, Respondent

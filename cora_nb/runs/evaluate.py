@@ -30,8 +30,8 @@ from tqdm.auto import tqdm
 from .. import __version__
 from ..benchmarks.load import benchmark_hash
 from ..checks import check_count, inert_text
-from ..core import CoraError, Question, Variant
-from ..forms import Verdict
+from ..core import CoraError, Question
+from ..forms import Variant, Verdict
 from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import Prompt, Template, get_template, right_places
 from ..respondents.named import as_respondent

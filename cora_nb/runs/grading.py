@@ -17,8 +17,8 @@ import pandas as pd
 
 from ..benchmarks.files import read_table, write_whole
 from ..checks import check_option
-from ..core import LETTERS, BadRow, CoraError, Question, Variant
-from ..forms import get_form
+from ..core import LETTERS, BadRow, CoraError, Question
+from ..forms import Variant, get_form
 from ..prompts.letters import rules_by_form
 from ..prompts.replies import choice_text
 from ..prompts.templates import Template

@@ -19,7 +19,8 @@ import pandas as pd
 from ..benchmarks.files import read_table, write_whole
 from ..benchmarks.load import benchmark_hash
 from ..benchmarks.phrases import names_others, says_all, says_none
-from ..core import BadRow, CoraError, Question, Variant
+from ..core import BadRow, CoraError, Question
+from ..forms import Variant
 from ..prompts.letters import with_room
 from ..prompts.replies import own_words
 from ..prompts.templates import Template

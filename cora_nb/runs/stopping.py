@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core import CoraError, threshold, Variant
+from ..core import CoraError, threshold
 from ..checks import check_count, check_option
+from ..forms import Variant
 from ..prompts.templates import Prompt
 from ..registry import Registry
 from .asking import Precise, Settled

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ..checks import escaped
-from ..core import CoraError, Question, Variant
-from ..forms import Verdict, get_form, named_choices
+from ..core import CoraError, Question
+from ..forms import Variant, Verdict, get_form, named_choices
 from ..prompts.labels import apply_rule
 from ..prompts.letters import OLD_NAMES, RULES, get_rule
 from ..prompts.replies import answer_part

@@ -20,7 +20,8 @@ from numbers import Integral, Real
 
 from ..benchmarks.phrases import NOTA_TEXT
 from ..checks import check_count, escaped
-from ..core import CoraError, Question, Variant, Wording
+from ..core import CoraError, Question
+from ..forms import Variant, Wording
 from ..registry import AddressWarning, Registry
 from cora_nb.variants.operators import (
     NEW,

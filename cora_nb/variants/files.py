@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..benchmarks.files import check_types, write_whole
-from ..forms import FORMS
-from ..core import BadRow, CoraError, Question, Variant, Wording
+from ..forms import FORMS, Variant, Wording
+from ..core import BadRow, CoraError, Question
 
 # %% ../../nbs/variants/files.ipynb #45207776
 def _wording_text(

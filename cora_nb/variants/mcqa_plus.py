@@ -12,7 +12,8 @@ from dataclasses import replace
 from numbers import Integral
 
 from ..checks import check_count
-from ..core import CoraError, Question, Variant, permutation, uniforms
+from ..core import CoraError, Question, permutation, uniforms
+from ..forms import Variant
 from .families import LeftOut, count_members, register_family
 from .operators import NEW, check_nota, fillers, make_variant, nota_for_answer, resize
 from ..benchmarks.phrases import NOTA_TEXT

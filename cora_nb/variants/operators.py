@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from ..benchmarks.phrases import NOTA_TEXT, says_none
 from ..checks import check_option
-from ..core import CoraError, Question, Variant, permutation, uniforms
+from ..core import CoraError, Question, permutation, uniforms
+from ..forms import Variant
 
 # %% ../../nbs/variants/operators.ipynb #72d957bf
 NEW = -1  # the source of the first choice that the question never had; the next are -2, -3, ...

@@ -12,7 +12,8 @@ from dataclasses import replace
 from math import factorial
 
 from ..checks import check_count, check_option
-from ..core import CoraError, MAX_CHOICES, MIN_CHOICES, Question, Variant, uniforms
+from ..core import CoraError, MAX_CHOICES, MIN_CHOICES, Question, uniforms
+from ..forms import Variant
 from .families import LeftOut, register_family
 from .operators import NOTA_PLACES, check_nota, make_variant, nota_for_answer, resize
 from ..benchmarks.phrases import NOTA_TEXT

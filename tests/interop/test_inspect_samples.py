@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cora_nb.core import BadRow, LETTERS, Question, Variant
+from cora_nb.core import BadRow, LETTERS, Question
+from cora_nb.forms import Variant
 from cora_nb.interop.inspect_logs import (
     _Reading,
     _read_answer,

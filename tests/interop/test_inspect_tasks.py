@@ -380,7 +380,7 @@ assert not {"torch", "transformers"} & set(sys.modules)
     status, said = python(code, tmp_path)
     assert status == 0, said
     assert "samples 20 cora_nb/cora" in said
-    assert "modules ['cora_nb.core', 'cora_nb.interop', 'cora_nb.interop.inspect_tasks']" in said
+    assert "modules ['cora_nb.core', 'cora_nb.forms', 'cora_nb.interop', 'cora_nb.interop.inspect_tasks']" in said
 
 
 def test_the_entry_point_is_declared():

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cora_nb.core import BadRow, CoraError, LETTERS, Question, Variant
+from cora_nb.core import BadRow, CoraError, LETTERS, Question
+from cora_nb.forms import Variant
 from cora_nb.interop.formats import import_responses, recognise_tool
 from cora_nb.interop.plain_table import import_table
 from cora_nb.metrics.consistency import agreement_rate

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.core import ALPHABETS, CoraError, Question, Variant, Wording
-from cora_nb.forms import FORMS, get_form
+from cora_nb.core import CoraError, Question
+from cora_nb.forms import ALPHABETS, FORMS, Variant, Wording, get_form
 from cora_nb.prompts.letters import RULES, last_line, rules_by_form
 from cora_nb.prompts.reading import careful
 from cora_nb.prompts.replies import constrained_answer

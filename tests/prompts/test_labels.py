@@ -7,7 +7,8 @@ import time
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cora_nb.core import ALPHABETS, LETTERS, CoraError, Question, Variant, Wording
+from cora_nb.core import LETTERS, CoraError, Question
+from cora_nb.forms import ALPHABETS, Variant, Wording
 from cora_nb.prompts.labels import apply_rule, _in_letters, label_room, said_label
 from cora_nb.prompts.letters import first_alphanumeric, first_character, first_token, last_line
 from cora_nb.prompts.reading import careful

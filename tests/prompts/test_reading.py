@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cora_nb.core import ALPHABETS, LETTERS, CoraError, Question, Variant, Wording, data_path
+from cora_nb.core import LETTERS, CoraError, Question, data_path
+from cora_nb.forms import ALPHABETS, Variant, Wording
 from cora_nb.prompts import languages
 from cora_nb.prompts.labels import apply_rule
 from cora_nb.prompts.languages import LANGUAGES, ROLES, add_language, plain, vocabulary

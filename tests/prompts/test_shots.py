@@ -8,7 +8,8 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.cli.run import cora_run
-from cora_nb.core import CoraError, LETTERS, Question, Variant
+from cora_nb.core import CoraError, LETTERS, Question
+from cora_nb.forms import Variant
 from cora_nb.prompts.letters import RULES
 from cora_nb.prompts.templates import SHOTS_AS, choose_shots, right_places
 from cora_nb.prompts.templates import Prompt, TEMPLATES, make_prompts

@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from cora_nb.core import CoraError, LETTERS, Question, Variant
+from cora_nb.core import CoraError, LETTERS, Question
+from cora_nb.forms import Variant
 from cora_nb.prompts.templates import choose_shots
 from cora_nb.prompts.templates import Prompt, TEMPLATES, Template, get_template, make_prompts
 

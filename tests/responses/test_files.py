@@ -15,8 +15,8 @@ from hypothesis import given, settings, strategies as st
 
 import cora_nb
 from cora_nb.benchmarks.load import benchmark_hash
-from cora_nb.core import BadRow, CoraError, Question, Variant
-from cora_nb.forms import FORMS
+from cora_nb.core import BadRow, CoraError, Question
+from cora_nb.forms import FORMS, Variant
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import column_types
 from cora_nb.responses.facts import as_facts

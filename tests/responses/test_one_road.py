@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from cora_nb.core import Question, Variant
-from cora_nb.forms import get_form
+from cora_nb.core import Question
+from cora_nb.forms import Variant, get_form
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from cora_nb.core import CoraError, Question, Variant
-from cora_nb.forms import FORMS, Verdict
+from cora_nb.core import CoraError, Question
+from cora_nb.forms import FORMS, Variant, Verdict
 from cora_nb.prompts.letters import rules_by_form
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import grade_reply, graded_table

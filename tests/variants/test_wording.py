@@ -8,7 +8,8 @@ from helpers import run as run_command
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.core import CoraError, Question, Variant, Wording
+from cora_nb.core import CoraError, Question
+from cora_nb.forms import Variant, Wording
 from cora_nb.prompts.labels import apply_rule
 from cora_nb.prompts.letters import first_token, last_line
 from cora_nb.prompts.reading import careful
