@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from cora_nb.core import Question
 from cora_nb.metrics.comparison import exchange_scores, put_together
-from cora_nb.metrics.estimates import score_counts
+from cora_nb.metrics.account import score_counts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import with_states
 from cora_nb.responses.responses import Responses, make_responses

@@ -8,7 +8,7 @@ __all__ = ['PRINTED_SCORES', 'FROM_ALL', 'OVER', 'NOT_DRAWN', 'MEAN_OF', 'SD_OF'
 
 # %% ../../nbs/metrics/ablations.ipynb #b601c724
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,8 +18,8 @@ from ..checks import check_count, check_level, check_names, check_option
 from ..core import CoraError, THRESHOLDS
 from .cora import COUNTS, Counts, weighted_scores
 from .scoring import remarks_on_sets
-from .estimates import judged_scores, score_counts, unknown_scores, why_not_known
-from .counts import count_hits, coverage_remarks
+from .account import account, Account, known_scores, paper_counts, score_counts, unknown_scores
+from .sampled import why_not_known
 from .scores import score_members
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run
@@ -86,18 +86,25 @@ def subset_scores(
     variant left.
     """
     whole = need(responses, "question_id", "method", "correct", failed="any")
-    part, columns = subset(whole, methods), ["original", "original_failed", "original_unasked", "missing"]
-    of_whole = count_hits(whole)[columns]
-    rows = _scores_of(count_hits(part).assign(**of_whole), whole, thresholds)
+    part, of_whole = subset(whole, methods), account(whole)
+    rows = _scores_of(_of_part(account(part), of_whole), of_whole, whole, thresholds)
     return make_result(rows.reset_index(), **_about(whole), method=part.facts.chosen[-1], n=len(of_whole))
 
 
-def _scores_of(counts: pd.DataFrame, whole: Responses, thresholds: Sequence[float] = THRESHOLDS) -> pd.DataFrame:
+def _of_part(part: Account, whole: Account) -> Account:
+    "The account of some variants, with the originals of the whole run, which need not be among them."
+    own = whole.questions[["own", "own_right", "own_unknown", "own_unread"]].loc[part.questions.index]
+    return replace(part, questions=part.questions.assign(apart=(part.questions["own"] == 0).astype(int), **own))
+
+
+def _scores_of(
+    known: Account, of_whole: Account, whole: Responses, thresholds: Sequence[float] = THRESHOLDS
+) -> pd.DataFrame:
     "The scores with their bounds; remarks have what the run lacks: variants, replies, the other shards."
-    found, why = judged_scores(counts, thresholds), why_not_known(whole)
-    sets = remarks_on_sets(found.index, coverage_remarks(whole.members()))
-    rows = zip(sets, found["remarks"], found["value"].isna())
-    return found.assign(remarks=[some + own + why * unknown + whole.shard_remarks for some, own, unknown in rows])
+    found, why = known_scores(known, thresholds), why_not_known(whole)
+    found.loc[unknown_scores(of_whole, found.index), ["value", "least", "most"]] = np.nan
+    rows = zip(remarks_on_sets(found.index, of_whole), found["remarks"], found["value"].isna())
+    return found.assign(remarks=[some + own + why * unknown for some, own, unknown in rows])
 
 
 def _about(run: Responses) -> dict[str, object]:
@@ -125,8 +132,8 @@ def _ablated(run: Responses, methods: str | Sequence[str] | Callable, scores: Se
     "The rows of one run."
     found = subset_scores(run, methods)
     check_names("scores", scores, found["score"])
-    chosen, part, whole = found["method"].iloc[0], found.set_index("score"), _scores_of(count_hits(run), run)
-    coverage = remarks_on_sets(scores, coverage_remarks(run.members()))
+    chosen, part, known = found["method"].iloc[0], found.set_index("score"), account(run)
+    whole, coverage = _scores_of(known, known, run), remarks_on_sets(scores, known)
     difference, columns = part["value"] - whole["value"], ["value", "least", "most", "remarks"]
     rows = [{"method": chosen, "score": name, **part.loc[name, columns]} for name in scores]
     rows += [{"method": "all", "score": name, **whole.loc[name]} for name in scores]
@@ -138,8 +145,8 @@ def _ablated(run: Responses, methods: str | Sequence[str] | Callable, scores: Se
 
 
 def _lacking(run: Responses) -> tuple[Remark, ...]:
-    "The remarks on failed prompts, and on the other shards."
-    return run.first_trial().failed_remarks + run.shard_remarks
+    "The remarks on failed prompts."
+    return run.first_trial().failed_remarks
 
 # %% ../../nbs/metrics/ablations.ipynb #c879aace
 def right_matrix(
@@ -250,7 +257,8 @@ def variant_bootstrap(
     names = [n for n in score_members(thresholds) if n not in NOT_DRAWN] if scores is None else list(scores)
     whole = need(responses, "question_id", "method", "index", "correct", failed="unread")
     right = right_matrix(whole if methods is None else subset(whole, methods), by_size)
-    counts = count_hits(whole).reindex(right.index).assign(hits=right.sum(axis=1), trials=right.notna().sum(axis=1))
+    known = account(whole)
+    counts = paper_counts(known).reindex(right.index).assign(hits=right.sum(axis=1), trials=right.notna().sum(axis=1))
     slot_rng, question_rng = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     if over == "questions":
         found, kind = kinds(counts[COUNTS].to_numpy(float))
@@ -260,7 +268,7 @@ def variant_bootstrap(
         drawn = _drawn_counts(right, counts, _Drawing(over, draws, resamples, room), slot_rng, question_rng)
         parts = [pd.DataFrame(weighted_scores(part, thresholds, names=names)) for part in drawn]
         samples = pd.concat(parts, ignore_index=True)
-    samples[unknown_scores(counts, names)] = np.nan
+    samples[unknown_scores(known, names)] = np.nan
     return samples
 
 # %% ../../nbs/metrics/ablations.ipynb #25fb5c3a
@@ -317,14 +325,14 @@ def bootstrap_summary(
     """
     check_level(level)
     low, high = (samples.quantile(q) for q in ((1 - level) / 2, (1 + level) / 2))
-    rows, of = [], {"remarks": (Remark("based_on", len(samples), what="resample"),)}
+    rows = []
     for name in samples:
         whole, mean = full.get(name, np.nan), samples[name].mean()
         rows += [
             {"score": name, "value": whole},
-            {"score": name + MEAN_OF, "value": mean, "low": low[name], "high": high[name], **of},
-            {"score": name + SD_OF, "value": samples[name].std(ddof=0), **of},
-            {"score": name + FROM_ALL, "value": mean - whole, **of},
+            {"score": name + MEAN_OF, "value": mean, "low": low[name], "high": high[name]},
+            {"score": name + SD_OF, "value": samples[name].std(ddof=0)},
+            {"score": name + FROM_ALL, "value": mean - whole},
         ]
     return make_result(rows)
 
@@ -343,11 +351,11 @@ def bootstrap_table(
 
 def _bootstrapped(run: Responses, scores: Sequence[str], options: Mapping[str, object]) -> pd.DataFrame:
     "The rows of one run."
-    samples, counts = variant_bootstrap(run, **options), count_hits(run)
+    samples, known = variant_bootstrap(run, **options), account(run)
     check_names("scores", scores, samples.columns)
-    full = score_counts(counts, options.get("thresholds", THRESHOLDS))
+    full = score_counts(known, options.get("thresholds", THRESHOLDS))
     found = bootstrap_summary(samples[list(scores)], full)
     each = np.repeat(list(scores), len(found) // len(scores))
-    sets = remarks_on_sets(each, coverage_remarks(run.members()))
+    sets = remarks_on_sets(each, known)
     found["remarks"] = [some + own + _lacking(run) for some, own in zip(sets, found["remarks"])]
-    return make_result(found.drop(columns="status"), **about_run(run) | {"remarks": None}, n=len(counts))
+    return make_result(found.drop(columns="status"), **about_run(run) | {"remarks": None}, n=len(known))

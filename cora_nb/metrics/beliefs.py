@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..checks import check_option, integer_column
 from ..core import CoraError
-from .counts import Replies, flat_replies
+from .replies import Replies, flat_replies
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
 from ..results import make_result, Remark
@@ -143,8 +143,9 @@ def multiple_selection(
         ("Recall_m", named[at, wrong], count),
     ]:
         sizes = r.count(of)
-        said = (Remark("based_on", int((sizes > 0).sum()), what="question"),) if (sizes > 1).any() else ()
-        rows.append({"score": name, **share_row(r.count(hits & of), sizes, level), "remarks": said})
+        rows.append({"score": name, **share_row(r.count(hits & of), sizes, level)})
+        if (sizes > 1).any():
+            rows.append({"score": f"{name}, questions", "value": int((sizes > 0).sum())})
     return make_result(rows, **about_run(found))
 
 # %% ../../nbs/metrics/beliefs.ipynb #300541d4

@@ -17,7 +17,7 @@ import pandas as pd
 from ..checks import check_level, check_number
 from ..core import LETTERS, MIN_CHOICES, CoraError, Question
 from ..forms import FORMS
-from .counts import Replies, flat_replies, select_size
+from .replies import Replies, flat_replies, select_size
 from .scores import register_run_score
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run
@@ -162,7 +162,7 @@ def _rank_statistics(x: np.ndarray, q: np.ndarray, c: np.ndarray) -> tuple[float
 def _test_rows(statistics: tuple[float, float, float, float, float]) -> list[dict]:
     "Rows of a result from the numbers of `_rank_statistics`."
     statistic, df, p, distance, accuracy = statistics
-    said = (Remark("no_test") if np.isnan(p) else Remark("df", float(df)),)
+    said = (Remark("not_defined", why="test"),) if np.isnan(p) else ()
     return [
         {"score": "chi-squared", "value": statistic, "p": p, "remarks": said},
         {"score": "degrees of freedom", "value": df},
@@ -448,5 +448,7 @@ def recall_spread(
         low, high, p = interval
         row |= {"value": 100 * recall.std(), "low": 100 * low, "high": 100 * high, "p": p}
     if not there.all():
-        row["remarks"] = (Remark("no_letter", what=tuple(letter for letter, some in zip(LETTERS, there) if not some)),)
+        row["remarks"] = (
+            Remark("absent", what=tuple(c for c, some in zip(LETTERS, there) if not some), why="letters"),
+        )
     return make_result([row], **about_run(found))

@@ -223,7 +223,7 @@ def ece_interval(
     name, smallest = "ECE" if weighted else "unweighted ECE", int(sums[0].sum(axis=0).min())
     few = G < max(_FEW, B * B) or not weighted and smallest < 10
     thin = "" if weighted else smallest
-    said = (Remark("few_in_bins", int(G), of=int(B), what=thin),) if few else ()
+    said = (Remark("rough", int(G), of=int(B), what=thin, why="bins"),) if few else ()
     found = {"score": name, "value": value, "low": low, "high": high, "p": p, "remarks": said}
     by_chance = {"score": f"{name} by chance", "value": chance.mean(), "high": np.quantile(chance, level)}
     return make_result([found, by_chance], n=len(x))
@@ -285,21 +285,19 @@ def brier(
 def reliability(
     table: pd.DataFrame,  # from `binned`
     level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
-) -> pd.DataFrame:  # a result: `confidence`, `accuracy` with `low` and `high`, `gap`, by `place`, a bin's upper edge
+) -> pd.DataFrame:  # a result by `place`, a bin's upper edge: its `lower edge`, `confidence`, `accuracy`, `gap`
     """Mean confidence and accuracy of each bin, and their `gap` (accuracy - confidence), with Wilson's interval.
 
-    `n` counts the answers of the bin, `Remark("bin", 0.2, of=0.4)` has its two edges. The interval treats answers as
-    independent. Raises `CoraError` for a level outside (0, 1). Source: Li et al., Figure 4.
+    `n` counts the answers of the bin; the `accuracy` has an interval, which treats answers as independent. The lower
+    edge belongs to the first bin alone. Raises `CoraError` for a level outside (0, 1). Source: Li et al., Figure 4.
     """
     check_columns(table, "low", "high", "n", "confidence", "right", what="bins")
     promised, kept = table["confidence"] / table["n"], count_interval(table["right"], table["n"], level)
     rows = []
-    for b, lower, upper, n, mean, share, low, high in zip(
-        table.index, table["low"], table["high"], table["n"], promised, *kept
-    ):
-        edges = Remark("bin", float(lower), of=float(upper), what="" if b else "first")
-        common = {"place": upper, "n": n, "remarks": (edges,)}
+    for lower, upper, n, mean, share, low, high in zip(table["low"], table["high"], table["n"], promised, *kept):
+        common = {"place": upper, "n": n}
         rows += [
+            common | {"score": "lower edge", "value": lower},
             common | {"score": "confidence", "value": mean},
             common | {"score": "accuracy", "value": share, "low": low, "high": high},
             common | {"score": "gap", "value": share - mean},

@@ -18,7 +18,7 @@ import pandas as pd
 from ..checks import check_count, check_level, check_number, check_seed
 from ..core import CoraError
 from .bias import PLACED_FORMS
-from .counts import Replies, flat_replies, select_size
+from .replies import Replies, flat_replies, select_size
 from .scores import register_run_score
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
@@ -83,7 +83,7 @@ def circular_scores(
     ]
     for j in range(int(n.max()) - 1, 0, -1):
         some = n > j
-        said = () if some.all() else (Remark("larger_questions", j),)
+        said = () if some.all() else (Remark("incomplete", j, why="larger"),)
         rows.append({"score": f"more_{j}", **share_row(hits[some] >= j, ones[some], level), "remarks": said})
     return make_result(rows, **about_run(found))
 
@@ -115,9 +115,9 @@ def _by_place(found: Responses, n_choices: int | None) -> tuple[_ByPlace, tuple[
         raise CoraError(
             "the right answer stood at one place in all prompts; ask a family that moves it: cyclic, answer_swap"
         )
-    left = () if fits.all() else (Remark("sized_prompts", int(fits.sum()), of=len(r), what=A),)
+    left = () if fits.all() else (Remark("incomplete", int(fits.sum()), of=len(r), what=A, why="sized"),)
     if not there.all():
-        left += (Remark("no_answer", what=tuple((np.flatnonzero(~there) + 1).tolist())),)
+        left += (Remark("absent", what=tuple((np.flatnonzero(~there) + 1).tolist()), why="places"),)
     rows = np.ix_(asked, there)
     return _ByPlace(hits[rows], sizes[rows], np.flatnonzero(there)), left
 
@@ -219,20 +219,17 @@ def position_spread(
         row = {"place": place + 1, "score": "accuracy", **share_row(hits, sizes, level), "n": (sizes > 0).sum()}
         rows.append(row)
     spreads = _spread_rows(counts, level, resamples, np.random.default_rng(seed))
-    spreads[0]["remarks"] = _flag(found.name, spreads[0], threshold, level)
+    _warn_of(found.name, spreads[0], threshold, level)
     table, about = pd.DataFrame([*rows, *spreads]).astype({"place": "Int64"}), about_run(found)
     return make_result(table, **about | {"remarks": left + about["remarks"]})
 
 
-def _flag(name: str, row: dict[str, Any], threshold: float | None, level: float) -> tuple[Remark, ...]:
-    "The remark on a range above the threshold; a warning where it is beyond chance."
-    if threshold is None or not row["value"] > threshold:
-        return ()
-    if row["p"] < 1 - level:
+def _warn_of(name: str, row: dict[str, Any], threshold: float | None, level: float) -> None:
+    "A warning of a range above the threshold and beyond chance."
+    if threshold is not None and row["value"] > threshold and row["p"] < 1 - level:
         p = "p < 0.001" if row["p"] < 0.001 else f"p = {row['p']:.3f}"
         said = f"a range of {row['value']:.3f}, above the threshold {threshold:g}, and more than chance gives ({p})"
         warnings.warn(f"{name}: accuracy depends on the place of the right answer, with {said}", stacklevel=3)
-    return (Remark("above", threshold, p=float(row["p"]), level=level),)
 
 # %% ../../nbs/metrics/circular.ipynb #e6f5f8bc
 @register_run_score("position_spread", source="inspect_ai, issue 4304")

@@ -15,7 +15,7 @@ import pandas as pd
 from ..checks import check_count, check_number, check_option
 from ..core import CoraError
 from ..forms import get_form
-from .counts import flat_replies
+from .replies import flat_replies
 from ..responses.columns import check_failed, in_state
 from ..responses.responses import Responses, need
 

@@ -16,7 +16,8 @@ import pandas as pd
 
 from ..checks import check_columns, check_count, check_level, check_named, check_option
 from ..core import CoraError
-from .counts import Replies, coverage_remarks, flat_replies, question_column
+from .account import account, coverage_remarks
+from .replies import Replies, flat_replies, question_column
 from .scores import register_run_score
 from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import about_run
@@ -402,7 +403,7 @@ def _share(counts: pd.DataFrame, level: float) -> dict[str, Any]:
     "The row of a result: agreeing pairs over pairs; `n` counts the questions that have a pair."
     row = {"score": "agreement rate"} | share_row(counts["agreeing"], counts["pairs"], level)
     row["n"] = int((counts["pairs"] > 0).sum())
-    return row if row["n"] else row | {"remarks": (Remark("none_qualifies"),)}
+    return row if row["n"] else row | {"remarks": (Remark("not_defined", why="nothing"),)}
 
 
 def _parts(found: Responses, pairs: str, by: str | None) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
@@ -439,7 +440,7 @@ def agreement_rate(
     """
     check_option("by", by, ("subject", "method", None))
     found = need(responses, "question_id", trials="all", failed="unread")
-    coverage = coverage_remarks(found.members()) if pairs == "variants" and by is None else ()
+    coverage = coverage_remarks(account(found)) if pairs == "variants" and by is None else ()
     rows = [_share(counts, level) | which for which, counts in _parts(found, pairs, by)]
     about = about_run(found)
     return make_result(rows, **about | {"remarks": coverage + about["remarks"]})
@@ -499,21 +500,21 @@ def _repeated_methods(table: pd.DataFrame) -> tuple[Remark, ...]:
     if twice.all() or not twice.any():
         return ()
     methods = table["method"][twice].astype(str).unique()
-    return (Remark("repeated", len(methods), of=table["method"].nunique(), what=tuple(methods)),)
+    return (Remark("incomplete", len(methods), of=table["method"].nunique(), what=tuple(methods), why="repeated"),)
 
 
 def _component_remarks(found: Components, table: pd.DataFrame) -> dict[str, tuple[Remark, ...]]:
     "Remarks on components, by their names."
     remarks, merged = {}, component_names(found)
     if "cell + repetition" in merged:
-        remarks |= dict.fromkeys(("cell", "repetition"), (Remark("asked_once"),))
+        remarks |= dict.fromkeys(("cell", "repetition"), (Remark("not_defined", why="asked_once"),))
     elif "group + cell" in merged:
-        remarks |= dict.fromkeys(("group", "cell"), (Remark("one_prompt"),))
+        remarks |= dict.fromkeys(("group", "cell"), (Remark("not_defined", why="one_prompt"),))
     else:
         remarks["repetition"] = remarks["cell"] = _repeated_methods(table)
     for effect in ("method", "place"):
         if np.isnan(found.values[effect]):
-            remarks[effect] = (Remark("inseparable", what=effect),)
+            remarks[effect] = (Remark("not_defined", what=effect, why="inseparable"),)
     return remarks
 
 # %% ../../nbs/metrics/consistency.ipynb #771cd7f8

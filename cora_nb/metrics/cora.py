@@ -199,7 +199,7 @@ COUNTS = ["hits", "trials", "original"]  # the columns that scores use
 
 
 def weighted_scores(
-    counts: pd.DataFrame | Counts,  # from `count_hits`, every variant counting as asked
+    counts: pd.DataFrame | Counts,  # from `paper_counts`
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
     weights: np.ndarray | None = None,  # of rows, `(n_rows,)` or `(n_resamples, n_rows)`; None: each counts once
     names: Sequence[str] | None = None,  # names of scores; None: all registered scores

@@ -17,11 +17,11 @@ import pandas as pd
 from ..checks import check_names, check_number
 from ..core import CoraError, score_label
 from .comparison import compare, estimate_bounds, unlike_prompts
-from .counts import coverage_remarks, left_out_remarks
-from .scoring import score
-from .estimates import is_estimate
+from .account import account, coverage_remarks, open_remarks, score_bounds
+from .contributions import thresholds_of
+from .scoring import ACCURACY_ALONE, says_nothing, score
+from .sampled import is_estimate
 from .scores import RUN_SCORES, chosen_scores, get_score
-from ..responses.columns import UNSENT, in_state
 from ..responses.responses import Responses, as_responses
 from ..results import make_result, Remark
 
@@ -62,19 +62,18 @@ class Gate:
 
     @property
     def table(self) -> pd.DataFrame:
-        "A result: a row for each condition; `low` is the lower end of a one-sided interval."
-        return make_result(
-            {
-                "respondent": c.respondent,
-                "score": score_label(c.score, c.family),
-                "value": c.value,
-                "low": c.low,
-                "high": c.high,
-                "n": c.n,
-                "remarks": (Remark("condition", c.limit, what=VERDICTS[c.passed]), *c.remarks),
-            }
-            for c in self.conditions
-        )
+        "A result: of each condition the score, its `limit`, and 1 where it `passed`; `low` is of a one-sided interval."
+        rows = []
+        for c in self.conditions:
+            name, verdict = score_label(c.score, c.family), math.nan if c.passed is None else float(c.passed)
+            about = {"respondent": c.respondent, "n": c.n}
+            told = {"value": c.value, "low": c.low, "high": c.high, "remarks": c.remarks}
+            rows += [
+                about | {"score": name} | told,
+                about | {"score": f"{name}, limit", "value": c.limit},
+                about | {"score": f"{name}, passed", "value": verdict},
+            ]
+        return make_result(rows)
 
 # %% ../../nbs/metrics/gate.ipynb #8516f867
 def _check_direction(names: Sequence[str]) -> None:
@@ -95,27 +94,32 @@ def _directed() -> list[str]:
 
 
 def _open(run: Responses, name: str, whose: str) -> tuple[Remark, ...]:
-    "Why a score of a run is not known; empty where nothing is missing."
-    table, only = run.first_trial().table, get_score(name).originals_only
-    if lost := left_out_remarks(run):
-        return tuple(replace(remark, what=whose) for remark in lost)
-    if only:
-        table = table[(table["method"] == "original").to_numpy(dtype=bool, na_value=False)]
-    elif run.complete is False:
-        return tuple(replace(remark, what=whose) for remark in coverage_remarks(run.members()))
-    if failed := int(in_state(table, "failed").sum()):
-        return (Remark("ask_failed", failed, of=len(table) - int(in_state(table, *UNSENT).sum()), what=whose),)
-    if cut := int(in_state(table, "over_budget").sum()):
-        return (Remark("ask_unasked", cut, of=len(table), what=whose),)
-    return ()
+    "Why a score of a run cannot decide: what is not known of it, or that it says nothing; empty where it can."
+    known = account(run)
+    said = run.shard_remarks + (() if get_score(name).originals_only else coverage_remarks(known))
+    if not said and is_estimate(run):  # what was not asked is estimated
+        said = () if run.failed_wrong else run.first_trial().failed_remarks
+    elif not said:
+        least, most = score_bounds(known, thresholds_of([name]), everything=False).loc[name]
+        said = tuple(r for r in open_remarks(name, known) if r.kind == "unknown") if not most - least < 1e-12 else ()
+        if not said and name == "CoRA" and says_nothing(known):
+            said = (ACCURACY_ALONE,)
+    return tuple(replace(remark, what=whose) for remark in said)
 
 # %% ../../nbs/metrics/gate.ipynb #069fb67c
 def _decided(row: pd.Series, name: str, unknown: tuple[Remark, ...], limit: float, alpha: float) -> GateCondition:
     "A condition from a row of a result."
     if not unknown and row[["value", "low"]].isna().any():
-        unknown = row["remarks"] or (Remark("not_known"),)
-    above = row["low"] > limit if limit <= 0 else row["low"] >= limit
-    said = (Remark("differ", r.n) if r.kind == "few_differ" else r for r in row["remarks"])  # the gate can tell
+        unknown = row["remarks"] or (Remark("not_defined"),)
+
+    def reached(low: float) -> bool:
+        "Whether the lower end is above the limit."
+        return low > limit if limit <= 0 else low >= limit
+
+    above, worst = reached(row["low"]), row["low"] - max(row["value"] - row["least"], 0.0)
+    if not unknown and above and worst == worst and not reached(worst):  # replies that could not be read decide
+        unknown = tuple(r for r in row["remarks"] if r.kind == "unread")
+    said = (r for r in row["remarks"] if (r.kind, r.why) != ("few", "differ"))  # the gate can tell
     return GateCondition(
         row["respondent"],
         name,

@@ -20,8 +20,7 @@ from ..checks import check_count, check_number, check_numbers
 from ..core import MAX_CHOICES, MIN_CHOICES, THRESHOLDS, CoraError
 from ..forms import Variant, get_form
 from .cora import COUNTS, Counts, weighted_scores
-from .counts import coverage_remarks, missing_variants
-from .estimates import unknown_scores
+from .account import account, unknown_scores
 from .scores import get_score
 from .scoring import remarks_on_sets
 from ..responses.facts import Facts, as_facts
@@ -275,10 +274,15 @@ def chance_scores(
     found, draw = _asked(asked, shared)
     numbers, rows, times = np.unique(draw, return_index=True, return_counts=True)
     scores = expected_scores(_kinds_of_sets(found, _rates(found, position), draw, rows, times), thresholds)
-    unknown = unknown_scores(pd.DataFrame({"missing": missing_variants(found)}), scores["score"])
+    graded = found if "correct" in found.table else Responses(found.table.assign(correct=False), facts=found.facts)
+    known = account(graded)
+    unknown = unknown_scores(known, scores["score"])
     scores["value"] = scores["value"].mask(scores["score"].isin(unknown))
-    together = (Remark("shared", len(numbers), of=len(draw)),) if len(numbers) < len(draw) else ()
-    scores["remarks"] = remarks_on_sets(scores["score"], coverage_remarks(found.members()) + together)
+    together = (Remark("incomplete", len(numbers), of=len(draw), why="shared"),) if len(numbers) < len(draw) else ()
+    sets = remarks_on_sets(scores["score"], known)
+    scores["remarks"] = [
+        some + together * (not get_score(name).originals_only) for name, some in zip(scores["score"], sets)
+    ]
     n = len(found.question_codes[1])
     return make_result(scores, n=n, **about_run(found) | {"respondent": "chance", "remarks": None})
 
@@ -370,7 +374,7 @@ def _corrected_result(scores: pd.DataFrame, chance: object) -> pd.DataFrame:
     if senseless.all():
         why = f"not corrected for chance: a respondent that is never right has {floors.iloc[0]:g}"
         raise CoraError(f"{scores['score'].iloc[0]} is {why}, so 0 would not be the bottom of the scale")
-    said = [(Remark("not_corrected", float(floor)),) if floor > 0 else () for floor in floors]
+    said = [(Remark("not_defined", float(floor), why="zero"),) if floor > 0 else () for floor in floors]
     found["remarks"] = scores["remarks"] + pd.Series(said, scores.index, dtype=object)
     return make_result(found.assign(**{c: found[c].mask(senseless) for c in columns}))
 

@@ -15,7 +15,8 @@ import pandas as pd
 
 from ..checks import check_option
 from ..core import CoraError
-from .counts import Replies, count_hits, coverage_remarks, first_of_each, flat_replies
+from .account import account, coverage_remarks, paper_counts
+from .replies import Replies, first_of_each, flat_replies
 from ..responses.columns import failed_remark, too_many
 from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import Runs, about_run
@@ -279,7 +280,8 @@ def mcqa_plus_scores(
     rows, asked = [], set(found.table["question_id"])
     parts = {"MCQA": original, "MCQA+": found, "MCQA+ (x1)": _one_each(found, seed) if sampled is None else sampled}
     for name, part in parts.items():
-        counts = count_hits(need(part, "method", "correct", asked=True, failed="any"))
+        known = account(need(part, "method", "correct", asked=True, failed="any"))
+        counts = paper_counts(known).assign(unknown=known.questions["unknown"])
         if other := asked ^ set(counts.index):
             raise CoraError(f"{name}: {len(other)} questions are in only one of the runs, such as {min(other)!r}")
         if name != "MCQA+" and (counts["trials"] > 1).any():
@@ -287,7 +289,7 @@ def mcqa_plus_scores(
             raise CoraError(f"{name} needs one reply to each question, but {which!r} has {int(counts['trials'].max())}")
         row = {"score": name, **share_row(counts["hits"], counts["trials"], level)}
         whole = part is found or name == "MCQA+ (x1)" and sampled is None
-        row["remarks"] = (coverage_remarks(found.members()) if whole else ()) + _allow_for_failures(row, counts)
+        row["remarks"] = (coverage_remarks(account(found)) if whole else ()) + _allow_for_failures(row, counts)
         rows.append(row)
         if name != "MCQA":
             change = {"value": row["value"] - rows[0]["value"], "n": row["n"], "remarks": row["remarks"]}
@@ -298,7 +300,7 @@ def mcqa_plus_scores(
 
 def _allow_for_failures(row: dict[str, Any], counts: pd.DataFrame) -> tuple[Remark, ...]:
     "A remark on failed prompts; `row` gets its bounds, and NaN where too many failed."
-    failed, asked = int(counts["failed"].sum()), int(counts["trials"].sum())
+    failed, asked = int(counts["unknown"].sum()), int(counts["trials"].sum())
     if failed:
         row.update(least=row["value"], most=(counts["hits"].sum() + failed) / asked)
     if too_many(failed, asked):

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..checks import check_option
 from ..core import CoraError
-from .counts import count_hits
+from .account import account, paper_counts
 from .guessing import form_chances
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run
@@ -37,7 +37,7 @@ def _label(slot: object) -> str:
 def method_table(
     responses: Responses | pd.DataFrame,  # a run
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # a result: scores "accuracy" (a remark has the number of replies) and "chance" by `method`
+) -> pd.DataFrame:  # a result: scores "accuracy", "replies" (their number) and "chance" by `method`
     """Accuracy of each method with an interval over questions, and the accuracy of guessing.
 
     `n` is the number of questions. There is no "chance" where the number of choices is not known. Raises `CoraError`
@@ -49,11 +49,9 @@ def method_table(
         part = slots.xs(method, axis=1, level="method").to_numpy()
         sizes = (~np.isnan(part)).sum(axis=1)
         value, low, high = share_of_asked(np.nansum(part, axis=1), sizes, level)
-        about, of = (
-            {"method": method, "n": int((sizes > 0).sum())},
-            (Remark("based_on", int(sizes.sum()), what="reply"),),
-        )
-        rows.append({**about, "score": "accuracy", "value": value, "low": low, "high": high, "remarks": of})
+        about = {"method": method, "n": int((sizes > 0).sum())}
+        rows.append({**about, "score": "accuracy", "value": value, "low": low, "high": high})
+        rows.append({**about, "score": "replies", "value": sizes.sum()})
         if method in chance:
             rows.append({**about, "score": "chance", "value": chance[method]})
     return make_result(rows, **about_run(found))
@@ -94,7 +92,7 @@ def finders(
 def finding_table(
     found: pd.DataFrame,  # from `finders`
     by: str = "method",  # or "slot"
-) -> pd.DataFrame:  # a result: scores "found" (a remark has the variants), "found by no other" by `method` or slot
+) -> pd.DataFrame:  # a result: scores "found", "variants" (their number), "found by no other" by `method` or slot
     """The share of the inconsistent questions that each method, or each slot, finds, and that no other finds.
 
     The column `method` also has the slots, such as "nota 2"; `n` is the number of inconsistent questions. Raises
@@ -107,9 +105,9 @@ def finding_table(
     alone = finds[finds.sum(axis=1) == 1].sum()
     rows = []
     for name in finds:
-        of = (Remark("based_on", int((names == name).sum()), what="variant"),)
         rows += [
-            {"method": name, "score": "found", "value": finds[name].mean(), "remarks": of},
+            {"method": name, "score": "found", "value": finds[name].mean()},
+            {"method": name, "score": "variants", "value": int((names == name).sum())},
             {"method": name, "score": "found by no other", "value": alone[name] / len(found)},
         ]
     return make_result(rows, n=len(found))
@@ -163,7 +161,7 @@ def item_consistency(
     families = dict.fromkeys(r.family for r in found.values() if r.family is not None)
     if len(families) > 1:
         raise CoraError(f"the runs are of several families, {', '.join(families)}; use runs of one family")
-    counts = {name: count_hits(r) for name, r in found.items()}
+    counts = {name: paper_counts(account(r)) for name, r in found.items()}
     (first, reference), *others = counts.items()
     for name, other in others:
         _same_items(first, reference, name, other)

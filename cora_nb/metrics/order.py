@@ -17,7 +17,7 @@ import pandas as pd
 
 from ..checks import check_count, check_named
 from ..core import CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, data_path
-from .counts import Replies, flat_replies, select_size
+from .replies import Replies, flat_replies, select_size
 from ..responses.columns import in_state
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
@@ -164,13 +164,14 @@ def _parts(table: pd.DataFrame, no_choice: bool) -> tuple[np.ndarray, np.ndarray
 def _left_out(table: pd.DataFrame, no_choice: bool) -> tuple[Remark, ...]:
     "A remark on the answers that the tests leave out."
     odd = swap_counts(table)[ODD[int(no_choice) :]]
-    said = [(int(n), why, case) for case, row in odd.iterrows() for why, n in row.items() if n]
-    return (Remark("left_out", what=tuple(said)),) if said else ()
+    cells = [(int(n), why, case) for case, row in odd.iterrows() for why, n in row.items() if n]
+    return tuple(Remark("incomplete", n, what=case, why=why) for n, why, case in cells)
 
 
-def _about(names: np.ndarray, **groups: np.ndarray) -> tuple[Remark, ...]:
-    "Remarks on the categories marked in each group."
-    return tuple(Remark(why, what=tuple(map(str, names[some]))) for why, some in groups.items() if some.any())
+def _about(names: np.ndarray, *groups: tuple[str, str, int | None, np.ndarray]) -> tuple[Remark, ...]:
+    "Remarks on the categories marked in each group: a kind, a case, its number, and the marks."
+    said = (Remark(kind, n, what=tuple(map(str, names[some])), why=why) for kind, why, n, some in groups if some.any())
+    return tuple(said)
 
 # %% ../../nbs/metrics/order.ipynb #eaa9c464
 TESTS = ["contingency", "goodness of fit", "Stuart-Maxwell"]
@@ -183,7 +184,8 @@ def _tested(test: str, found: tuple[float, int], n: int, v: float, remarks: tupl
     statistic, df = float(found[0]), int(found[1])
     p = 1.0 if df == 0 and statistic == 0 else float(chi2.sf(statistic, df))
     return [
-        {"score": test, "value": statistic, "p": p, "n": n, "remarks": (Remark("df", df), *remarks)},
+        {"score": test, "value": statistic, "p": p, "n": n, "remarks": remarks},
+        {"score": f"{test} df", "value": df, "n": n},
         {"score": f"{test} V", "value": v, "n": n},
     ]
 
@@ -193,7 +195,7 @@ def _contingency(names: np.ndarray, counts: np.ndarray) -> list[dict[str, Any]]:
     found, n = contingency_statistic(counts), counts.sum()
     chosen, empty = counts.sum(axis=0), counts.sum(axis=0) == 0
     least = chosen * counts.sum(axis=1).min() / n
-    said = _about(names, never_chosen=empty, few_expected=(least < 5) & ~empty)
+    said = _about(names, ("absent", "choices", None, empty), ("rough", "expected", 5, (least < 5) & ~empty))
     return _tested(TESTS[0], found, n, np.sqrt(found[0] / n), said)
 
 
@@ -202,21 +204,19 @@ def _fit(names: np.ndarray, counts: np.ndarray) -> list[dict[str, Any]]:
     (statistic, df), (first, second) = fit_statistic(counts), counts
     v = np.sqrt(statistic / first.sum() / df) if df else statistic * 0
     lost, few = (second == 0) & (first > 0), (second < 5) & (second > 0)
-    said = _about(names, never_chosen=counts.sum(axis=0) == 0, not_defined_for=lost, few_expected=few)
-    return _tested(TESTS[1], (statistic, df), first.sum(), v, (Remark("taken_as_known"), *said))
+    empty = ("absent", "choices", None, counts.sum(axis=0) == 0)
+    said = _about(names, empty, ("not_defined", "choices", None, lost), ("rough", "expected", 5, few))
+    return _tested(TESTS[1], (statistic, df), first.sum(), v, (Remark("rough", why="known"), *said))
 
 
 def _paired(names: np.ndarray, pairs: np.ndarray) -> list[dict[str, Any]]:
     "Questions whose answer changed."
     (statistic, df), n = stuart_maxwell_statistic(pairs), pairs.sum()
     changes = pairs.sum(axis=0) + pairs.sum(axis=1) - 2 * np.diag(pairs)
-    said = [
-        Remark("few_changes", below, what=tuple(map(str, names[some])))
-        for below, some in ((1, changes == 0), (10, (changes > 0) & (changes < 10)))
-        if some.any()
-    ]
+    few = (changes > 0) & (changes < 10)
+    said = _about(names, ("absent", "changes", None, changes == 0), ("rough", "changes", 10, few))
     statistic, v = (statistic, np.sqrt(statistic / n)) if n else (np.nan, np.nan)
-    return _tested(TESTS[2], (statistic, df), n, v, tuple(said))
+    return _tested(TESTS[2], (statistic, df), n, v, said)
 
 # %% ../../nbs/metrics/order.ipynb #f88f5f55
 def order_tests(
@@ -319,7 +319,7 @@ def _order_rows(table: pd.DataFrame, level: float) -> pd.DataFrame:
 
 def _adjusted(tests: pd.DataFrame, correction: str) -> pd.DataFrame:
     "One test of all runs, with the adjusted p as its value."
-    p, said = adjust_p(tests["p"], correction), (Remark("adjusted_runs", len(tests), what=correction),)
+    p, said = adjust_p(tests["p"], correction), (Remark("adjusted", len(tests), what=correction, why="runs"),)
     return tests.assign(score=tests["score"] + ", adjusted p", value=p, p=np.nan, remarks=[said] * len(tests))
 
 # %% ../../nbs/metrics/order.ipynb #0ec90543

@@ -16,8 +16,9 @@ import pandas as pd
 
 from ..checks import check_level, check_number
 from ..core import CoraError
-from .comparison import incomplete_words, matched_counts, matched_runs, put_together, resampled_scores
-from .estimates import refuse_estimates, score_counts
+from .comparison import incomplete_words, matched_accounts, matched_runs, put_together, resampled_scores
+from .account import score_counts
+from .sampled import refuse_estimates
 from .scores import chosen_scores, get_score
 from ..responses.responses import Responses
 from ..responses.runs import Runs
@@ -120,7 +121,7 @@ def _for_width(half_width: float, pilot: _Pilot, level: float) -> int:
     "Questions for a half width, from a pilot."
     if len(pilot.runs) != 1:
         raise CoraError(f"for a half width the pilot must be of one respondent, got {len(pilot.runs)}")
-    (name,), (counts,) = chosen_scores([pilot.score]), matched_counts(pilot.runs).values()
+    (name,), (counts,) = chosen_scores([pilot.score]), matched_accounts(pilot.runs).values()
     together, ends = put_together([counts]), [(1 - level) / 2, (1 + level) / 2]
 
     def better(m):
@@ -137,7 +138,7 @@ def _for_power(difference: float | None, pilot: _Pilot, power: float, level: flo
     "Questions for a difference, from a pilot of two respondents."
     if len(pilot.runs) != 2:
         raise CoraError(f"for a difference the pilot must be of two respondents, got {len(pilot.runs)}")
-    (name,), counts = chosen_scores([pilot.score]), list(matched_counts(pilot.runs).values())
+    (name,), counts = chosen_scores([pilot.score]), list(matched_accounts(pilot.runs).values())
     if difference is None:
         difference = score_counts(counts[0])[name] - score_counts(counts[1])[name]
     d, together = abs(check_number("difference", difference, -1, 1)), put_together(counts)

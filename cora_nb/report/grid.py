@@ -17,7 +17,7 @@ import pandas as pd
 from ..checks import check_count
 from ..core import CoraError, threshold
 from .tables import BEYOND, RANKED, arrange, plain_line
-from .words import bounds_words, ESTIMATE, placed_words, remark_place, remark_words
+from .words import bounds_words, ESTIMATE, is_said, placed_words, remark_place, remark_words
 from ..results import few_remarks, IDENTITY, make_result, Remark
 
 # %% ../../nbs/report/grid.ipynb #b9441ac7
@@ -79,7 +79,8 @@ def _number(cell: dict, printing: Printing) -> str:
     value, low, high = (number_text(scale * cell.get(c, math.nan), digits) for c in ("value", "low", "high"))
     estimated = cell.get("status") == "estimated"  # never without its interval
     value = ESTIMATE * (estimated and value != UNKNOWN) + value
-    told = (printing.interval or estimated) and Remark("all_asked") not in cell.get("remarks", ())
+    known = cell.get("status") == "exact" and low == high == value  # nothing was left to estimate
+    told = (printing.interval or estimated) and not known
     return f"{value} [{low}, {high}]" if told and UNKNOWN not in (value, low, high) else value
 
 
@@ -175,7 +176,7 @@ def sentences_below(
     grid: Grid,  # a result
 ) -> list[str]:  # no marks of any format in them
     "The lines below the table, each once: why there are no ranks, which repetitions count, failed prompts, doubts."
-    return _reservations(grid) + _counted(grid) + _failures(grid) + _estimates(grid) + _few(grid)
+    return _reservations(grid) + _of_rows(grid) + _counted(grid) + _failures(grid) + _estimates(grid) + _few(grid)
 
 
 def lines_below(
@@ -195,6 +196,12 @@ def _is_named(cell: dict) -> bool:
     return not pd.isna(cell["respondent"])
 
 
+def _of_rows(grid: Grid) -> list[str]:
+    "What is wrong with numbers that otherwise look well, such as a CoRA that depends on the accuracy alone."
+    told = [(name, r) for name, cell in _cells(grid) for r in cell["remarks"] if remark_place(r) == "row"]
+    return list(dict.fromkeys(name + remark_words(remark) for name, remark in told))
+
+
 def _counted(grid: Grid) -> list[str]:
     "Which repetitions count, for each respondent whose prompts were repeated."
     told = [(name, r) for name, cell in _cells(grid) for r in cell["remarks"] if remark_place(r) == "counted"]
@@ -202,12 +209,13 @@ def _counted(grid: Grid) -> list[str]:
 
 
 def _failures(grid: Grid) -> list[str]:
-    "The failed prompts of each respondent; the remark on most prompts, since MCQA counts only the originals."
-    said: dict[str, Remark] = {}
+    "What of each respondent is not known or not read; the remark on most prompts, since MCQA counts originals only."
+    said: dict[tuple[str, str], Remark] = {}
     for name, cell in _cells(grid):
-        for remark in (r for r in cell["remarks"] if remark_place(r) == "failed"):
-            said[name] = max(said.get(name, remark), remark, key=lambda r: r.of)
-    return [name + remark_words(remark) for name, remark in said.items()]
+        for remark in (r for r in cell["remarks"] if remark_place(r) == "failed" and is_said(r, cell)):
+            about = name, remark.kind
+            said[about] = max(said.get(about, remark), remark, key=lambda r: r.of)
+    return [name + remark_words(remark) for (name, _), remark in said.items()]
 
 
 def _estimates(grid: Grid) -> list[str]:
@@ -283,7 +291,8 @@ def _ranked_rows(
     comparable = printing.ranks and grid.paper and len(grid.names) > 1 and not _reservations(grid)
     for labels in grid.rows:
         row, ranks = grid.row(labels), [None] * len(grid.names)
-        if comparable and labels[0] in RANKED:
+        said = any(remark_place(r) == "row" for cell in row for r in cell.get("remarks", ()))
+        if comparable and labels[0] in RANKED and not said:
             ranks = competition_ranks([scale * cell.get("value", math.nan) for cell in row], printing.decimals)
         rows.append([cell | {"rank": rank} for cell, rank in zip(row, ranks)])
     return rows

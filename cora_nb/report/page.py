@@ -30,7 +30,7 @@ from ..metrics.circular import position_spread
 from ..metrics.comparison import compare, rank_table
 from ..metrics.consistency import inconsistency_components
 from ..metrics.confidence import confidences
-from ..metrics.estimates import is_estimate
+from ..metrics.sampled import is_estimate
 from ..metrics.items import method_table
 from ..metrics.scoring import score
 from .grid import grid_texts, result_grid, sentences_below

@@ -200,7 +200,7 @@ def plot_reliability(
     Raises `CoraError` for another result. Source: Li et al., Figure 4.
     """
     promised, kept = _by_bin(result, "confidence"), _by_bin(result, "accuracy")
-    lower, upper, n = kept["remarks"].map(lambda said: said[0].n), kept.index.to_series(), kept["n"]
+    lower, upper, n = _by_bin(result, "lower edge")["value"], kept.index.to_series(), kept["n"]
     ax = new_axes(ax, 4, 4, frame=True)
     style = {"color": "0.88", "edgecolor": "0.7", "linewidth": 0.6, "zorder": 0}
     ax.bar(lower, n / n.sum(), width=upper - lower, align="edge", **style)
@@ -218,7 +218,7 @@ def plot_reliability(
 def _by_bin(result: pd.DataFrame, score: str) -> pd.DataFrame:
     "The rows of one score by the upper edges of their bins."
     table = make_result(result)
-    rows = table[(table["score"] == score) & table["remarks"].map(lambda said: bool(said) and said[0].kind == "bin")]
+    rows = table[(table["score"] == score) & table["place"].notna()]
     if not len(rows):
         raise CoraError(f"a reliability diagram is drawn from the result of reliability; there is no {score} of bins")
     return rows.set_index("place")

@@ -18,7 +18,7 @@ from ..metrics.bias import position_ranks
 from ..metrics.circular import position_spread
 from ..metrics.comparison import compare
 from ..metrics.scoring import score
-from ..metrics.counts import count_hits
+from ..metrics.account import account
 from ..metrics.items import method_table
 from .grid import number_text
 from .words import note_lines
@@ -42,17 +42,18 @@ def _between(low: float, high: float, level: float) -> str:  # such as "95% inte
 
 def _fragile(name: str, run: Responses, level: float) -> Iterator[str]:
     "How many of the right answers fail on a variant."
-    counts = count_hits(run)
+    rows, trials = (known := account(run)).questions, known.trials
     if stopped_when_precise(run.facts):  # many of the right answers were not asked again
         return
-    if counts["original"].isna().any() or not (counts["trials"] > 1).any():
+    if rows["own_right"].isna().any() or not (trials > 1).any():
         return
-    right = counts[counts["original"] == 1]
+    right = rows[rows["own_right"] == 1]
     if not len(right):
-        yield f"{name} gets none of the {len(counts)} questions right as they stand."
+        yield f"{name} gets none of the {len(rows)} questions right as they stand."
         return
-    wrong = right["trials"] - right["hits"] - right["failed"] - right["unasked"]
-    open_ = (wrong == 0) & (right["failed"] + right["over_budget"] > 0)  # not known for these
+    wrong = right["wrong"]
+    settled = known.why == ("not_asked",)  # it stopped where one was wrong
+    open_ = (wrong == 0) & (right["unknown"] > 0) & (not settled)  # not known for these
     fail, least = int((wrong > 0).sum()), "at least " if open_.any() else ""
     share, low, high = map(float, count_interval(np.array(fail), np.array(len(right)), level))
     which = "some variant" if not run.coverage else f"some of the variants that were asked ({run.coverage})"

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..core import CoraError, labelled_score, score_label, threshold, THRESHOLDS
 from ..metrics.scoring import score
-from ..metrics.estimates import sample_of
+from ..metrics.sampled import sample_of
 from ..metrics.scores import RUN_SCORES, score_members
 from ..responses.responses import Responses, as_responses
 from ..responses.runs import run_differences, RunDifference, Runs
@@ -162,7 +162,7 @@ def _chosen(table: pd.DataFrame, scores: Sequence[str], differ: tuple[RunDiffere
     "Some scores of a run, NaN where it lacks one, each with a remark on what it was asked differently."
     rows = table.set_index("score").reindex(scores).reset_index()
     rows["benchmark"] = rows["benchmark"].ffill().bfill()
-    return make_result(rows, remarks=Remark("unlike_runs", what=differ) if differ else None)
+    return make_result(rows, remarks=Remark("unlike", what=differ, why="runs") if differ else None)
 
 # %% ../../nbs/report/tables.ipynb #460aff38
 def plain_line(

@@ -514,7 +514,10 @@ def failed_remark(
     as_wrong: bool = False,  # whether they count as wrong on request
 ) -> tuple[Remark, ...]:  # one; none if none failed
     "What a result says of prompts that failed."
-    return (Remark("failed_wrong" if as_wrong else "failed", failed, of=asked),) if failed else ()
+    if not failed:
+        return ()
+    said = Remark("exact", failed, of=asked, why="failed") if as_wrong else None
+    return (said or Remark("unknown", failed, of=asked, why=("failed",)),)
 
 # %% ../../nbs/responses/columns.ipynb #c44ae44b
 _REGISTRY: dict = {}  # of warnings, so that by default each sentence is shown once

@@ -59,7 +59,7 @@ class Responses:
             questions = ordered_questions(questions, table, file)
         facts = as_facts(facts, f"{file}: the facts" if file else "the facts")
         _set(self, table=table, facts=facts, name=name, file=file, pooled=pooled, _questions=questions)
-        _set(self, failed_wrong=failed_wrong, absent=table[:0], repetitions=1)
+        _set(self, failed_wrong=failed_wrong, absent=table[:0], repetitions=1, chosen=())
 
     def __setattr__(self, name: str, value: Any):
         raise AttributeError(f"responses are never changed, so {name} cannot be set: make new ones")
@@ -152,7 +152,7 @@ def make_responses(
 def rows(
     self: Responses,
     keep: np.ndarray | pd.Series | Callable[[pd.DataFrame], Any],  # a truth value for each row, or how to get them
-    chosen: str = "",  # why only this part is wanted, for the facts; such a part counts as complete
+    chosen: str = "",  # why only this part is wanted, for the facts; until it is written it counts as complete
 ) -> Responses:
     "Some of the rows. Raises `CoraError` if the truth values do not fit the table."
     mask = np.asarray(keep(self.table) if callable(keep) else keep)
@@ -166,10 +166,11 @@ def rows(
     facts = self.facts.of_part(known, self.facts.rows.of or len(self))
     if chosen:
         facts = facts.changed(chosen=[*self.facts.chosen, chosen])
+    told = (*self.chosen, chosen) if chosen else self.chosen
     absent = self.absent
     if callable(keep) and len(absent) and not chosen:  # truth values are of the rows that are there
         absent = absent[np.asarray(keep(absent)).astype(bool)]
-    return _part(self, part, facts, absent=absent)
+    return _part(self, part, facts, absent=absent, chosen=told)
 
 
 def _sizes(whole: Responses, part: pd.DataFrame) -> tuple[int, int, int]:
@@ -181,7 +182,8 @@ def _sizes(whole: Responses, part: pd.DataFrame) -> tuple[int, int, int]:
 
 def _part(whole: Responses, table: pd.DataFrame, facts: Facts, **other: Any) -> Responses:
     "Some rows of checked responses; all else stays, unless given in `other`."
-    same = {what: getattr(whole, what) for what in ("name", "file", "pooled", "failed_wrong", "absent", "repetitions")}
+    kept = ("name", "file", "pooled", "failed_wrong", "absent", "repetitions", "chosen")
+    same = {what: getattr(whole, what) for what in kept}
     return _set(object.__new__(Responses), table=table, facts=facts, _questions=whole._questions, **same | other)
 
 # %% ../../nbs/responses/responses.ipynb #b3df1a68
@@ -227,10 +229,10 @@ def first_trial(self: Responses) -> Responses:
 
 
 @patch(as_prop=True)
-def trial_remarks(self: Responses) -> tuple[Remark, ...]:  # such as `Remark("first_of", 5)`; empty if all rows count
+def trial_remarks(self: Responses) -> tuple[Remark, ...]:  # `Remark("incomplete", 1, of=5, why="trials")`, or none
     "Of how many repetitions a score uses only the first."
     n = 1 if self.pooled else max(self.repetitions, len(self.trials))
-    return (Remark("first_of", n),) if n > 1 else ()
+    return (Remark("incomplete", 1, of=n, why="trials"),) if n > 1 else ()
 
 
 @patch
@@ -257,17 +259,26 @@ def count_failed_as_wrong(self: Responses) -> Responses:
 @patch(as_prop=True)
 def failed_remarks(
     self: Responses,
-) -> tuple[Remark, ...]:  # such as `Remark("failed", 3, of=33_098)`; empty if none did
+) -> tuple[Remark, ...]:  # such as `Remark("unknown", 3, of=33_098, why=("failed",))`; empty if none did
     "How many of the prompts asked have no reply."
     failed = int(in_state(self.table, "failed").sum())
     return failed_remark(failed, int((~in_state(self.table, *UNSENT)).sum()), self.failed_wrong) if failed else ()
 
 
 @patch(as_prop=True)
-def shard_remarks(self: Responses) -> tuple[Remark, ...]:  # such as `Remark("shard", 2, of=3)`; empty for a whole run
-    "Which shard of a divided run this is."
+def shard_remarks(self: Responses) -> tuple[Remark, ...]:  # such as `Remark("incomplete", 2, of=3, why="shard")`
+    "Which shard of a divided run this is; empty for a whole run."
     shard = self.facts.shard
-    return () if shard is None else (Remark("shard", shard.number, of=shard.of),)
+    return () if shard is None else (Remark("incomplete", shard.number, of=shard.of, why="shard"),)
+
+
+@patch(as_prop=True)
+def left_out(self: Responses) -> tuple[int, dict[str, int]]:  # the rows, and how many of them are of which question
+    "The rows of a file that could not be imported, as far as its importer told."
+    total, told = (self.facts.imported.get(what) for what in ("left_out", "left_out_of"))
+    told = told if isinstance(told, Mapping) else {}
+    of = {str(id): n for id, n in told.items() if type(n) is int and n > 0}
+    return max(total if type(total) is int else 0, sum(of.values())), of
 
 # %% ../../nbs/responses/responses.ipynb #abae86ad
 @patch(as_prop=True)
@@ -281,35 +292,38 @@ def members(
     self: Responses,
 ) -> pd.DataFrame:  # a row for each question, in order; columns `there` and `expected` (missing if not known)
     "The number of variants of each question in the first trial, and in its divergence set."
-    questions, rows = self.questions, self.table
-    if len(self.absent):
-        rows = pd.concat([self.table, self.absent], ignore_index=True)
-        told = self._questions
-        questions = questions_of_rows(rows) if told is None else ordered_questions(told, rows, self.file)
-    ids = pd.Index(questions["question_id"], name="question_id")
+    rows = pd.concat([self.table, self.absent], ignore_index=True) if len(self.absent) else self.table
+    ids = pd.Index(rows["question_id"].drop_duplicates(), name="question_id")
     first = self.trial(self.trials[0]).table if len(self) else self.table
     there = np.bincount(ids.get_indexer(first["question_id"]), minlength=len(ids))
-    expected = pd.array(
-        set_sizes(self.facts.variants.recipe, self.family, _own_choices(questions, rows)), dtype=pd.Int64Dtype()
-    )
+    expected = pd.array(self.set_sizes_of(rows, ids), dtype=pd.Int64Dtype())
     return pd.DataFrame({"there": there, "expected": expected}, index=ids)
 
 
-def _own_choices(questions: pd.DataFrame, rows: pd.DataFrame) -> list[int | None]:
-    "The number of each question's own choices; None if neither its text nor its original variant shows it."
-    known = [c if isinstance(c, tuple) else None for c in questions["choices"]]
-    originals = {}
-    if None in known and {"method", "n_choices"} <= set(rows):
-        original = rows[(rows["method"] == "original").to_numpy(dtype=bool, na_value=False)]
-        originals = dict(zip(original["question_id"], original["n_choices"].tolist()))
-    return [originals.get(id) if c is None else len(c) for id, c in zip(questions["question_id"], known)]
+@patch
+def set_sizes_of(
+    self: Responses,
+    rows: pd.DataFrame,  # of this run
+    ids: pd.Index,  # of questions
+) -> np.ndarray:  # shape `(n_questions,)`; NaN where it is not known
+    "How many variants the divergence set of each question has, by the family and the number of its own choices."
+    sizes = np.zeros(len(ids), dtype=int)
+    if {"method", "n_choices"} <= set(rows):
+        originals = rows[(rows["method"] == "original").to_numpy(dtype=bool, na_value=False)]
+        sizes[ids.get_indexer(originals["question_id"])] = originals["n_choices"].to_numpy()
+    if not sizes.all() and self._questions is not None:  # the original was not asked
+        told = self._questions.set_index("question_id")["choices"].reindex(ids[sizes == 0])
+        sizes[sizes == 0] = [len(c) if isinstance(c, tuple) else 0 for c in told]
+    different, kind = np.unique(sizes, return_inverse=True)
+    known = set_sizes(self.facts.variants.recipe, self.family, [int(n) or None for n in different])
+    return np.array([np.nan if n is None else n for n in known], dtype=float)[kind]
 
 # %% ../../nbs/responses/responses.ipynb #75cb3ae3
 @patch(as_prop=True)
 def complete(self: Responses) -> bool | None:  # None: unknown
     "Whether every question has all members of its divergence set."
-    if self.facts.chosen:
-        return True  # a chosen part counts as complete; the notes of results name it
+    if self.chosen:
+        return True  # whoever chose it knows what it is a part of; a part that was written and read does not
     members = self.members()
     if (members["there"] == 0).any():
         return False

@@ -401,8 +401,8 @@ class _Survey:
 _SCORES = Registry(  # what is done with scores: they are a later room, which registers functions of its own
     "use of scores",
     lazy={
-        "check names": "cora_nb.metrics.estimates:check_score_names",
-        "estimate": "cora_nb.metrics.estimates:part_estimates",
+        "check names": "cora_nb.metrics.contributions:thresholds_of",
+        "estimate": "cora_nb.metrics.sampled:part_estimates",
     },
 )
 
@@ -464,10 +464,10 @@ class PreciseStop:
         exists, right = self.places[:questions] >= 0, state == RIGHT
         counts = pd.DataFrame(
             {
-                "hits": right.sum(axis=1),
-                "trials": exists.sum(axis=1),
-                "original": right[:, 0].astype(float),
-                "unasked": (exists & (state == _UNASKED)).sum(axis=1),
+                "right": right.sum(axis=1),
+                "wrong": (exists & ~right & (state != _UNASKED)).sum(axis=1),
+                "unknown": (exists & (state == _UNASKED)).sum(axis=1),
+                "own_right": right[:, 0].astype(float),
             }
         )
         found = _SCORES["estimate"](counts, len(self.places), level, self.stop.scores)

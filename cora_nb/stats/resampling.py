@@ -199,7 +199,8 @@ def few_clusters(
     if clusters is None or (G := len(set(map(str, clusters)))) >= _FEW_CLUSTERS:
         return ()
     least = 2.0 ** (1 - G)  # of all ways to exchange, none and all
-    return (Remark("few", G, what="cluster") if level is None or least < 1 - level else Remark("few_exchanges", G),)
+    enough = level is None or least < 1 - level
+    return (Remark("few", G, what="cluster", why="" if enough else "exchanges"),)
 
 
 def few_unlike(

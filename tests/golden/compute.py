@@ -21,8 +21,8 @@ from cora_nb.cli.respondents import make_respondent
 from cora_nb.core import THRESHOLDS, permutation, uniforms
 from cora_nb.metrics import ablations, calibration, comparison, consistency, guessing, order, planning
 from cora_nb.metrics.cora import Counts, car_curve, core_index
-from cora_nb.metrics.counts import count_hits
-from cora_nb.metrics.estimates import score_counts
+from cora_nb.metrics.account import account, paper_counts
+from cora_nb.metrics.account import score_counts
 from cora_nb.metrics.scoring import score
 from cora_nb.papers.cora_items import paper_layout
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, prepare_steps
@@ -272,7 +272,9 @@ def add_answers(t, name, responses):
 def answers(t, runs):
     for name, responses in runs.items():
         add_answers(t, name, responses)
-        t.digest(f"{name}, hits", count_hits(responses.pool_trials())[["hits", "trials", "original", "unasked"]])
+        t.digest(
+            f"{name}, hits", paper_counts(account(responses.pool_trials()))[["hits", "trials", "original", "unasked"]]
+        )
 
 
 @golden("organism_letters", "torch", runs=organism_runs)
@@ -348,7 +350,7 @@ def scores(t, runs):
                 found = side_by_side(found.set_index([by, "score"])["value"])
                 t.add(f"{name}, by {by}", found[PRINTED])
                 t.digest(f"{name}, by {by}", found)
-        counts = count_hits(responses)
+        counts = paper_counts(account(responses))
         curve = car_curve(Counts(counts["hits"], counts["trials"], counts["original"]), 21)
         t.add(f"{name}, curve", curve)
         t.add(f"{name}, CORE of it", core_index(curve))
@@ -412,7 +414,7 @@ def stopping(t):
 
 def paired_table(found, first, second):
     "Differences beside what each of the two has by itself."
-    each = {"first": score_counts(count_hits(first)), "second": score_counts(count_hits(second))}
+    each = {"first": score_counts(account(first)), "second": score_counts(account(second))}
     columns = {"difference": values_of(found), **{c: values_of(found, c) for c in ("low", "high", "p")}}
     return pd.DataFrame({what: values.loc[found["score"]] for what, values in each.items()} | columns)
 
@@ -541,7 +543,7 @@ def ablation(t, runs):
         for methods in ("same_size", "decoupled", ["original", "nota"], lambda r: r["index"] == 0):
             case = f"{name}, {'first of each' if callable(methods) else methods}"
             t.add(case, values_of(ablations.subset_scores(responses, methods)))
-        full = score_counts(count_hits(responses))
+        full = score_counts(account(responses))
         for over in ablations.OVER:
             drawn = ablations.variant_bootstrap(responses, resamples=RESAMPLES // 2, over=over, seed=5)
             found = by_part(ablations.bootstrap_summary(drawn, full))

@@ -15,10 +15,10 @@ from scipy.stats import binom
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.estimates import score_counts
+from cora_nb.metrics.account import score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.papers.cora_items import paper_layout
-from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.account import account
 from cora_nb.metrics.ablations import (
     ablation_table,
     bootstrap_summary,
@@ -61,7 +61,7 @@ def table(right, names=None, prefix="q"):
 
 def scores_of(responses):
     "All scores of a run by name."
-    return score_counts(count_hits(responses))
+    return score_counts(account(responses))
 
 
 def generators(seed):

@@ -11,8 +11,8 @@ import pytest
 import cora_nb as cn
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.gate import cora_gate
-from cora_nb.metrics.counts import count_hits
-from cora_nb.metrics.estimates import is_estimate
+from cora_nb.metrics.account import account, paper_counts
+from cora_nb.metrics.sampled import is_estimate
 from cora_nb.respondents.protocol import OVER_BUDGET, Reply
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -87,7 +87,7 @@ def test_the_account(run):
         "refused": 1,
         "failed": 1,
     }
-    account = count_hits(run)
+    account = paper_counts(account(run))
     assert account["hits"].tolist() == [8, 7, 7, 7, 5] and set(account["trials"]) == {8}
     assert account["original"].tolist() == [1, 1, 1, 0, 1] and account["original_failed"].tolist() == [0, 0, 0, 1, 0]
     assert account["failed"].tolist() == [0, 0, 0, 1, 0] and account["unasked"].tolist() == [0, 0, 0, 0, 3]

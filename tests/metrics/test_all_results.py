@@ -30,7 +30,7 @@ from cora_nb.metrics import (
     order,
     scoring,
 )
-from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.account import account, paper_counts
 from cora_nb.metrics.scores import run_scores
 from cora_nb.papers import hidden_states
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, stack_tables, prepare_steps
@@ -48,7 +48,7 @@ from helpers import put_in_state, stopped_when_precise
 
 # Tables that are not results: a row for each question or reply, resamples, bins, counts, texts; formulas over counts.
 MATERIALS = {
-    *("right_matrix", "variant_bootstrap", "paper_layout", "order_consistency", "binned", "joined", "matched_counts"),
+    *("right_matrix", "variant_bootstrap", "paper_layout", "order_consistency", "binned", "joined", "matched_accounts"),
     "count_groups",
     *("compare_counts", "answer_shares", "label_shares", "unified_confidence", "confidences", "label_sequences"),
     *("prompt_sequences", "agreement_matrix", "car_curve", "count_hits", "score_counts", "score_intervals"),
@@ -127,7 +127,7 @@ def measures(questions, runs, battery):
     sure = rng.uniform(0.3, 1, 60)
     right = (rng.random(60) < sure).astype(int)
     bins = calibration.binned(sure, right)
-    counts = cache(lambda: count_hits(ann))
+    counts = cache(lambda: paper_counts(account(ann)))
     samples = cache(lambda: ablations.variant_bootstrap(ann, resamples=20))
     plus, found = battery["mcqa_plus"], cache(lambda: items.finders(items.slot_table(ann)))
     swaps = cache(lambda: order.swap_table(runs["swaps"]["ann"]))

@@ -13,9 +13,9 @@ from cora_nb.core import CoraError
 from cora_nb.metrics.comparison import compare, rank_table
 from cora_nb.metrics.cora import Counts, weighted_scores
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.estimates import score_counts
-from cora_nb.metrics.counts import count_hits
-from cora_nb.metrics.estimates import judged_scores, possible_counts
+from cora_nb.metrics.account import score_counts, paper_counts
+from cora_nb.metrics.account import account
+from cora_nb.metrics.account import known_scores, possible
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -72,11 +72,11 @@ def test_the_bounds_are_the_extremes_of_all_that_could_have_been_replied(data):
             rows.append({"question_id": f"q{cell[0]}", "method": method, "correct": fate == "right", "state": state})
         return pd.DataFrame(rows)
 
-    counts = count_hits(table({}))
+    counts = paper_counts(account(table({})))
     hits, original = possible_counts(counts)
     found = weighted_scores(Counts(hits, counts["trials"].to_numpy(float), original))
     ways = [dict(zip(open_, answers)) for answers in itertools.product([False, True], repeat=len(open_))]
-    every = pd.DataFrame([weighted_scores(count_hits(table(way))) for way in ways])
+    every = pd.DataFrame([weighted_scores(paper_counts(account(table(way)))) for way in ways])
     for name in every:
         assert found[name].min() == pytest.approx(every[name].min(), abs=1e-12), name
         assert found[name].max() == pytest.approx(every[name].max(), abs=1e-12), name
@@ -104,8 +104,8 @@ def test_most_is_the_most_had_the_unread_replies_been_read(data):
         return pd.DataFrame(rows)
 
     ways = [dict(zip(open_, fate)) for fate in itertools.product(["wrong", "right"], repeat=len(open_))]
-    every = pd.DataFrame([weighted_scores(count_hits(table(way))) for way in ways])
-    judged = judged_scores(count_hits(table({})).assign(missing=0))
+    every = pd.DataFrame([weighted_scores(paper_counts(account(table(way)))) for way in ways])
+    judged = judged_scores(paper_counts(account(table({}))).assign(missing=0))
     for name, row in judged.dropna(subset="value").iterrows():
         unread = [r for r in row["remarks"] if r.kind == "unread"]
         most = every[name].max()
@@ -136,7 +136,7 @@ def test_up_to_one_in_a_hundred_a_score_is_given_with_its_bounds(seed):
     truth = values_of(score(ANN))
     for name, value in values_of(score(few)).items():
         row = lookup(score(few), name)
-        wrong = score_counts(count_hits(few.count_failed_as_wrong()))[name]
+        wrong = score_counts(account(few.count_failed_as_wrong()))[name]
         assert value == wrong  # counted as wrong
         if name == "MCQA":
             assert row.remarks == () and value == truth["MCQA"]  # looks at the originals alone
@@ -159,7 +159,7 @@ def test_failed_originals_are_counted_among_the_originals():
     one, two = lose(ANN, ORIGINALS[:1]), lose(ANN, ORIGINALS[:2])
     assert lost_of(score(one), "MCQA")[0] == "1 of 100 failed" and lookup(score(one), "MCQA").value > 0
     assert lost_of(score(two), "MCQA")[0] == "2 of 100 failed" and np.isnan(lookup(score(two), "MCQA").value)
-    assert lookup(score(two), "MCQA+").value == pytest.approx(score_counts(count_hits(ANN))["MCQA+"], abs=2.001 / 1400)
+    assert lookup(score(two), "MCQA+").value == pytest.approx(score_counts(account(ANN))["MCQA+"], abs=2.001 / 1400)
     low, high = lost_of(score(two), "MCQA")[1]
     assert high - low == pytest.approx(0.02, abs=1e-9)
 

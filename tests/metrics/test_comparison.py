@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from cora_nb.core import CoraError
-from cora_nb.metrics.estimates import score_counts
+from cora_nb.metrics.account import score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.metrics.comparison import (
     compare,
@@ -20,7 +20,7 @@ from cora_nb.metrics.comparison import (
     rank_table,
     resampled_scores,
 )
-from cora_nb.metrics.comparison import matched_counts, matched_runs
+from cora_nb.metrics.comparison import matched_accounts, matched_runs
 from cora_nb.metrics.scores import SCORES, register_score
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import Runs
@@ -49,7 +49,7 @@ def all_exchanges(one, two):
 def test_p_is_that_of_all_exchanges(seed):
     one, two = (
         c.astype(float)
-        for c in matched_counts({"a": at_random(seed, 7, 0.8), "b": at_random(seed + 10, 7, 0.3)}).values()
+        for c in matched_accounts({"a": at_random(seed, 7, 0.8), "b": at_random(seed + 10, 7, 0.3)}).values()
     )
     every, drawn = all_exchanges(one, two), exchange_scores(put_together([one, two]), 40_000, seed)
     for name in ("MCQA", "MCQA+", "MV", "BMCA(1.0)", "CI", "CoRA", "CORE"):
@@ -59,7 +59,7 @@ def test_p_is_that_of_all_exchanges(seed):
 
 
 def test_clusters_are_exchanged_whole():
-    one, two = matched_counts({"a": at_random(3, 12), "b": at_random(9, 12)}).values()
+    one, two = matched_accounts({"a": at_random(3, 12), "b": at_random(9, 12)}).values()
     clusters = np.repeat(list("abc"), 4)
     drawn = exchange_scores(put_together([one, two]), 2000, 0, clusters)["MCQA+"]
     gaps = (one["hits"] - two["hits"]).to_numpy().reshape(3, 4).sum(axis=1) / 48
@@ -69,7 +69,7 @@ def test_clusters_are_exchanged_whole():
 
 @pytest.mark.slow
 def test_the_same_questions_are_drawn_for_both():
-    one, two = matched_counts({"a": at_random(5), "b": at_random(6)}).values()
+    one, two = matched_accounts({"a": at_random(5), "b": at_random(6)}).values()
     together, rng = put_together([one, two]), np.random.default_rng(1)
     drawn = resampled_scores(together, 20_000)["CoRA"]
     rows = rng.integers(0, 60, (1500, 60))
@@ -79,7 +79,7 @@ def test_the_same_questions_are_drawn_for_both():
 
 
 def test_the_interval_of_a_share_is_tangos():
-    one, two = matched_counts({"a": at_random(7, 100), "b": at_random(8, 100)}).values()
+    one, two = matched_accounts({"a": at_random(7, 100), "b": at_random(8, 100)}).values()
     found = compare_counts(one, two, resamples=500, scores=["MCQA", "MV", "BMCA(1.0)"])
     for name, right in {
         "MCQA": "original",
@@ -135,7 +135,7 @@ def test_a_score_outside_0_and_1_is_compared_as_one_thing_too(own_scores):
     register_score("points", linear=True)(lambda counts: counts.mean(counts.hits - 1.0))
     register_score("squared")(lambda counts: counts.mean(counts.hits * 3.0) ** 2)
     for seed in range(6):
-        pair = matched_counts({"a": at_random(seed, 40, 0.6), "b": at_random(seed + 50, 40, 0.5)}).values()
+        pair = matched_accounts({"a": at_random(seed, 40, 0.6), "b": at_random(seed + 50, 40, 0.5)}).values()
         found = compare_counts(*pair, resamples=199, scores=["points", "squared", "RC"])
         assert (((found["low"] > 0) | (found["high"] < 0)) == (found["p"] < 0.05)).all()
         assert ((found["low"] <= found["difference"]) & (found["difference"] <= found["high"])).all()
@@ -154,12 +154,12 @@ def test_what_is_too_few_is_said_once_and_on_each_row():
     assert notes == {"MCQA": "3 questions differ: too few to tell", "CI": "no question differs: too few to tell"}
     some[:12] = False
     assert compare(table(right), table(some), resamples=99, scores=["MCQA"])["note"].tolist() == [""]
-    one, two = (c.reset_index(drop=True) for c in matched_counts({"a": table(right), "b": table(some)}).values())
+    one, two = (c.reset_index(drop=True) for c in matched_accounts({"a": table(right), "b": table(some)}).values())
     found = compare_counts(one, two, resamples=999, clusters=np.arange(60) % 5, scores=["MCQA"]).loc["MCQA"]
     assert found["remarks"] == (Remark("few_exchanges", 5),)
     assert found["p"] > 0.05 and found["low"] == 0.0 < found["high"]
     some[0] = True
-    counts = matched_counts({"a": table(right), "b": table(some)}).values()
+    counts = matched_accounts({"a": table(right), "b": table(some)}).values()
     assert compare_counts(*counts, resamples=9, scores=["MCQA"]).loc["MCQA", "remarks"] == ()
 
 
@@ -206,7 +206,7 @@ def test_exchanging_the_names_exchanges_the_signs():
 
 def test_a_comparison_is_a_result_named_by_its_pair():
     one, two = (at_random(i).assign(respondent=name) for i, name in ((1, "steady"), (2, "skewed")))
-    found, counts = compare(one, two, resamples=50), matched_counts({"steady": one, "skewed": two})
+    found, counts = compare(one, two, resamples=50), matched_accounts({"steady": one, "skewed": two})
     assert list(found) == list(RESULT) and found[["benchmark", "method", "subject", "place"]].isna().all(axis=None)
     assert set(found["respondent"]) == {"steady - skewed"} and set(found["n"]) == {60}
     by_hand = compare_counts(*counts.values(), resamples=50)
@@ -220,7 +220,7 @@ def test_a_comparison_is_a_result_named_by_its_pair():
 def test_memory_is_cut_in_blocks(monkeypatch):
     from cora_nb.metrics import comparison
 
-    one, two = matched_counts({"a": at_random(1, 200), "b": at_random(2, 200)}).values()
+    one, two = matched_accounts({"a": at_random(1, 200), "b": at_random(2, 200)}).values()
     together = put_together([one, two])
     monkeypatch.setattr(comparison, "_blocks", lambda total, width: [7] * (total // 7) + [total % 7] * (total % 7 > 0))
     assert resampled_scores(together, 100)["CoRA"].shape == (2, 100) and exchange_scores(together, 100)[
@@ -234,7 +234,7 @@ def test_memory_is_cut_in_blocks(monkeypatch):
 def test_ranks_by_brute_force(hits, seed):
     runs = {f"r{i}": table(np.arange(4) < np.array(h)[:, None]) for i, h in enumerate(hits)}
     found = rank_table(runs, ["MCQA+"], resamples=200, seed=seed)
-    drawn = resampled_scores(put_together(list(matched_counts(runs).values())), 200, seed)["MCQA+"].round(12)
+    drawn = resampled_scores(put_together(list(matched_accounts(runs).values())), 200, seed)["MCQA+"].round(12)
     R = len(runs)
     p = np.zeros((R, R))
     for column in drawn.T:

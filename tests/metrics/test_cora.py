@@ -14,9 +14,9 @@ from cora_nb.core import THRESHOLDS, CoraError, Question
 from cora_nb.metrics.gate import gate
 from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, robustness, weighted_scores
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.estimates import score_counts
-from cora_nb.metrics.estimates import score_intervals
-from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.account import score_counts, paper_counts
+from cora_nb.metrics.contributions import score_intervals
+from cora_nb.metrics.account import account
 from cora_nb.metrics.scores import SCORES, get_score, register_score
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
@@ -207,7 +207,7 @@ PAPER_ORDER = {
 def test_recorded_medqa_replies(medalpaca):
     "The 33,098 replies of medalpaca-7b, first trial of the 26 variants, to four decimals."
     assert values_of(score(medalpaca))[list(PAPER_ORDER)].round(4).to_dict() == PAPER_ORDER
-    assert (count_hits(medalpaca)["trials"] == 26).all()
+    assert (paper_counts(account(medalpaca))["trials"] == 26).all()
 
 
 # What is not there
@@ -223,14 +223,14 @@ def test_an_original_that_was_not_asked_is_not_wrong():
             "state": ["answered", "answered", "not_asked", "answered"],
         }
     )
-    counts = count_hits(frame)
+    counts = paper_counts(account(frame))
     assert counts["original"].tolist() == pytest.approx([1, np.nan], nan_ok=True)
     assert counts["unasked"].tolist() == [0, 1] and counts["trials"].tolist() == [2, 2]
     found = values_of(score(frame))
     assert found[["MCQA", "CI"]].isna().all() and found["BMCA(1.0)"] == 0.5
     assert found["CoRA"] == 0.5  # 0.5 * (1 - 0.5 + 0.5) where it would be wrong, 1 * (1 - 1 + 0.5) where right
     again = frame.assign(method=["original", "nota", "nota", "original"], state=[*["answered"] * 3, "not_asked"])
-    assert np.isnan(count_hits(again)["original"]["b"])
+    assert np.isnan(paper_counts(account(again))["original"]["b"])
 
 
 @pytest.fixture(scope="module")
@@ -261,7 +261,7 @@ def test_an_incomplete_divergence_set_has_no_cora(run):
 def test_a_chosen_part_is_a_set_of_its_own(run):
     run = run.trial(0)
     part = run.rows(lambda t: t["method"].isin(["original", "shuffled"]), chosen="without replaced choices")
-    assert unknown(score(part)) == [] and (count_hits(part)["missing"] == 0).all()
+    assert unknown(score(part)) == [] and (paper_counts(account(part))["missing"] == 0).all()
     assert set(score(part).query("score != 'MCQA'")["note"]) == {"2 of 26 variants"}  # what was chosen, all the same
     assert unknown(score(run, by="method")) == [] and not score(run, by="method")["note"].any()
 

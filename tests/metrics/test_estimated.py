@@ -11,7 +11,7 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.metrics.comparison import compare, compare_all, estimate_bounds, rank_table
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.estimates import estimate_scores, is_estimate
+from cora_nb.metrics.sampled import estimate_scores, is_estimate
 from cora_nb.metrics.gate import gate
 from cora_nb.metrics.planning import questions_needed
 from cora_nb.report.page import make_report

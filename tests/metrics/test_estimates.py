@@ -8,10 +8,10 @@ from scipy.stats import hypergeom, t
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.estimates import score_counts
-from cora_nb.metrics.estimates import score_intervals
-from cora_nb.metrics.counts import count_hits
-from cora_nb.metrics.estimates import estimate_scores, is_estimate, part_estimates
+from cora_nb.metrics.account import score_counts, paper_counts
+from cora_nb.metrics.contributions import score_intervals
+from cora_nb.metrics.account import account
+from cora_nb.metrics.sampled import estimate_scores, is_estimate, part_estimates
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.files import read_responses, write_responses
@@ -36,7 +36,10 @@ def precise(**wanted):
 @pytest.mark.parametrize("wanted", slow_after(1, ["CoRA", "MCQA", "MV", "MCQA+", "CORE", "BMCA(0.85)", ["RC", "CoRA"]]))
 def test_the_estimates_are_those_of_the_sample_at_the_level_of_the_look(wanted):
     "Computed again from the replies of the full run, to the questions that the design names."
-    names, full = [wanted] if isinstance(wanted, str) else wanted, count_hits(evaluate(WHO, VARIANTS, progress=False))
+    names, full = (
+        [wanted] if isinstance(wanted, str) else wanted,
+        paper_counts(account(evaluate(WHO, VARIANTS, progress=False))),
+    )
     for seed in range(2):
         run = precise(scores=wanted, seed=seed)
         found, sample = estimate_scores(run), run.facts.sample
@@ -154,7 +157,7 @@ def test_an_exact_run_is_no_estimate():
 
 
 def test_everybody_sampled_leaves_no_width():
-    counts = count_hits(evaluate(WHO, VARIANTS, progress=False))
+    counts = paper_counts(account(evaluate(WHO, VARIANTS, progress=False)))
     found = part_estimates(counts, len(counts), 0.95)
     np.testing.assert_array_equal(found["low"], found["value"])
     np.testing.assert_array_equal(found["high"], found["value"])

@@ -20,7 +20,7 @@ from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.forms import FORMS, get_form
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.account import account, paper_counts
 from cora_nb.metrics import guessing
 from cora_nb.metrics.guessing import (
     chance_rates,
@@ -488,7 +488,7 @@ def simulated_guessers(variants, seeds, **fields):
     counts = []
     for seed in seeds:
         who = SimulatedRespondent(knows=0, shares=True, seed=seed, **fields)
-        counts.append(count_hits(evaluate(who, variants, progress=False)))
+        counts.append(paper_counts(account(evaluate(who, variants, progress=False))))
     rc = pd.concat(counts).eval("hits / trials")
     each = pd.DataFrame({"RC": rc, "MV": rc > 0.5, "BMCA(0.5)": rc >= 0.5, "BMCA(0.6)": rc >= 0.6}).astype(float)
     return each.mean(), each.std() / len(each) ** 0.5

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cora_nb.core import CoraError
-from cora_nb.metrics.counts import first_of_each, flat_replies
+from cora_nb.metrics.replies import first_of_each, flat_replies
 from cora_nb.responses.responses import need
 from helpers import put_in_state
 

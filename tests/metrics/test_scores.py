@@ -14,9 +14,9 @@ from cora_nb.cli.names import list_scores
 from cora_nb.core import CoraError, THRESHOLDS
 from cora_nb.metrics.ablations import bootstrap_table, subset_scores, variant_bootstrap
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.estimates import score_counts
+from cora_nb.metrics.account import score_counts, paper_counts
 from cora_nb.metrics.cora import weighted_scores
-from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.account import account
 from cora_nb.metrics.guessing import chance_scores, corrected, expected_scores
 from cora_nb.metrics.scores import (
     RUN_SCORES,
@@ -76,7 +76,7 @@ def mine(tmp_path):
 
 def lucky(responses):
     "By hand."
-    counts = count_hits(responses)
+    counts = paper_counts(account(responses))
     return (counts["original"] * (counts["hits"] / counts["trials"] < 0.8)).mean()
 
 
@@ -132,7 +132,7 @@ def test_a_plain_function_and_a_family_by_threshold(runs, tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("def never(counts):\n    return counts.share(lambda rc: rc == 0)\n")
     assert load_score(f"{file}:never") == Score("never", SCORES.registered["never"].formula)
-    rc = count_hits(runs["bob"]).eval("hits / trials")
+    rc = paper_counts(account(runs["bob"])).eval("hits / trials")
     assert lookup(score(runs["bob"]), "never").value == (rc == 0).mean()
 
     @register_score("below", by_threshold=True)

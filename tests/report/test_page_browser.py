@@ -7,7 +7,7 @@ import pytest
 from browser import LIMIT, browser_path, launched
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import Question
-from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.account import account, paper_counts
 from cora_nb.metrics.scoring import score
 from cora_nb.report.page import make_report
 from cora_nb.respondents.protocol import Reply
@@ -114,7 +114,7 @@ def test_what_is_on_the_screen_equals_the_scores(opened, saved, runs):
         column = at.page.locator("#scores table").first.locator("thead th").all_inner_texts().index(name)
         row = at.page.locator("#scores table").first.locator("tr", has=at.page.locator("th", has_text="CoRA"))
         assert row.locator("td").nth(column - 1).inner_text().startswith(f"{value:.2f} [")
-    first = count_hits(runs["leaning"]).iloc[0]
+    first = paper_counts(account(runs["leaning"])).iloc[0]
     assert f"{first.hits:.0f} of {first.trials:.0f}" in at.page.locator("#list-body tr").first.inner_text()
     assert at.text("#count") == "40 questions"
 
@@ -123,7 +123,7 @@ def test_filters_show_what_pandas_finds(opened, saved, runs):
     at = opened(saved)
     at.page.locator("#runs input").nth(1).uncheck()
     at.page.select_option("#kind", "inconsistent")
-    counts = count_hits(runs["leaning"])
+    counts = paper_counts(account(runs["leaning"]))
     ids = counts.index[(counts["original"] == 1) & (counts["hits"] < counts["trials"])]
     assert at.text("#count") == f"{len(ids)} of 40 questions" and at.listed() == list(ids[:20])
     at.page.select_option("#kind", "all")
@@ -146,7 +146,7 @@ def test_runs_that_differ(opened, saved, runs):
 def test_sorted_by_consistency(opened, saved, runs):
     at = opened(saved)
     at.page.select_option("#sort", "consistency")
-    counts = count_hits(runs["leaning"])
+    counts = paper_counts(account(runs["leaning"]))
     order = (counts["hits"] / counts["trials"]).sort_values(kind="stable").index
     assert at.listed() == list(order[:20])
 

@@ -17,7 +17,7 @@ from cora_nb.core import CoraError, Question
 from cora_nb.metrics.bias import consistency_table, length_ranks, position_ranks
 from cora_nb.metrics.cora import Counts, car_curve
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.account import account, paper_counts
 from cora_nb.report.plots import (
     NAMES,
     _edges,
@@ -241,7 +241,7 @@ def test_scores_that_a_run_lacks_are_left_out_of_its_marks():
 
 def test_curve_is_bmca_and_its_band_that_of_score():
     table = responses()
-    curve, counts = curve_table(table, points=21, resamples=500, seed=3), count_hits(table)
+    curve, counts = curve_table(table, points=21, resamples=500, seed=3), paper_counts(account(table))
     counts = Counts(counts["hits"], counts["trials"], counts["original"])
     expected = car_curve(counts, 21)
     np.testing.assert_allclose(curve["value"], expected)

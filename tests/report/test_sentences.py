@@ -8,7 +8,7 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import Question
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.circular import position_spread
-from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.account import account, paper_counts
 from cora_nb.report.sentences import sentences
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -37,7 +37,7 @@ def one(found, pattern):
 
 def test_the_numbers_are_those_of_the_run():
     run = ask("m", slips=0.2)
-    counts, table = count_hits(run), score(run, ci=0.95)
+    counts, table = paper_counts(account(run)), score(run, ci=0.95)
     right = counts[counts["original"] == 1]
     fail = (right["hits"] < right["trials"]).sum()
     assert f"Of the {len(right)} questions that m gets right as they stand, {fail} (" in one(said(run), "as they stand")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, THRESHOLDS
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.account import account, paper_counts
 from cora_nb.metrics.items import method_table, slot_table
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import chat
@@ -299,7 +299,7 @@ def test_a_stop_is_not_early_stoppings_knowledge():
         warnings.simplefilter("ignore", BudgetWarning)
         part = evaluate(SimulatedRespondent(seed=3), VARIANTS, stop=Settled(), budget=Budget(calls=10), progress=False)
     assert in_state(part.table, "over_budget").any()
-    assert count_hits(part)["over_budget"].sum() == in_state(part.table, "over_budget").sum()
+    assert paper_counts(account(part))["over_budget"].sum() == in_state(part.table, "over_budget").sum()
     for measure in (method_table, slot_table):
         with pytest.raises(CoraError, match="not asked because the budget was used up.*run again to go on"):
             measure(part)

@@ -6,7 +6,7 @@ import pytest
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.estimates import estimate_scores, is_estimate
+from cora_nb.metrics.sampled import estimate_scores, is_estimate
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state

@@ -8,8 +8,8 @@ import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question
-from cora_nb.metrics.estimates import score_counts
-from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.account import score_counts
+from cora_nb.metrics.account import account
 from cora_nb.metrics.gate import gate
 from cora_nb.prompts.letters import RULES, register_rule
 from cora_nb.report.words import gate_lines
@@ -154,7 +154,7 @@ def test_one_question_in_fifty_is_not_reported_and_two_are(n_unread, expected):
 
 def test_a_perfect_respondent_of_whose_replies_few_cannot_be_read_is_told_of():
     run, said = quietly(lambda i: "Perhaps the second." if i % 40 == 3 else "ABCD"[VARIANTS[i].answer], 200)
-    assert score_counts(count_hits(run))["CoRA"] <= 0.5 and head(said) == [("5", "200")]
+    assert score_counts(account(run))["CoRA"] <= 0.5 and head(said) == [("5", "200")]
     assert "; 5 of 10 questions have one" in said[0]
 
 

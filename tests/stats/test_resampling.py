@@ -7,8 +7,8 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from cora_nb.core import CoraError
-from cora_nb.metrics.estimates import score_counts
-from cora_nb.metrics.estimates import score_intervals
+from cora_nb.metrics.account import score_counts
+from cora_nb.metrics.contributions import score_intervals
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.metrics.scores import register_score, SCORES
 from cora_nb.results import Remark

@@ -10,7 +10,7 @@ from cora_nb.benchmarks.samples import shuffle_choices
 from cora_nb.interop.cat import read_cat
 from cora_nb.metrics.comparison import compare, compare_counts
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.account import account, paper_counts
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.protocol import Reply
@@ -43,7 +43,9 @@ def counts(name, option):
     how = {"max_new_tokens": 1, **ORGANISMS[option]}
     made = make_variants(QUESTIONS, **how.pop("variants", {}))
     asking = Asking(how.pop("template", "cora"), parse=how.pop("rule", "first_token"))
-    return count_hits(evaluate(CausalRespondent(f"organism/{name}", **how), made, asking, progress=False, strict=None))
+    return paper_counts(
+        account(evaluate(CausalRespondent(f"organism/{name}", **how), made, asking, progress=False, strict=None))
+    )
 
 
 def moved(name, option):

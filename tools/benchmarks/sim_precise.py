@@ -36,9 +36,9 @@ from scipy.special import expit, logit, ndtr
 from scipy.stats import beta
 
 from cora_nb.core import Question
-from cora_nb.metrics.estimates import score_counts
-from cora_nb.metrics.estimates import score_intervals
-from cora_nb.metrics.estimates import part_estimates
+from cora_nb.metrics.account import score_counts
+from cora_nb.metrics.contributions import score_intervals
+from cora_nb.metrics.sampled import part_estimates
 from cora_nb.runs.asking import Precise
 from cora_nb.runs.stopping import ASSUMED, expected_calls, RIGHT, _settling_limits, _Survey, _UNASKED, WRONG
 from cora_nb.stats.shares import moved_interval, squared_quantile
