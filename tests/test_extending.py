@@ -91,7 +91,7 @@ def test_a_score_of_ones_own_is_everywhere(desk):
     }
     load_score(str(desk / "my_score.py") + ":never")
     try:
-        scores = cn.score(runs["ann"], ci=0.95, resamples=500)
+        scores = cn.score(runs["ann"], ci=0.95)
         assert lookup(scores, "never").low <= lookup(scores, "never").value <= lookup(scores, "never").high
         assert "never" in set(cn.compare(runs["ann"], runs["bob"], resamples=500)["score"])
         assert "never" in variant_bootstrap(runs["ann"], resamples=20)

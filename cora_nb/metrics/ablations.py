@@ -93,8 +93,9 @@ def subset_scores(
 
 def _of_part(part: Account, whole: Account) -> Account:
     "The account of some variants, with the originals of the whole run, which need not be among them."
-    own = whole.questions[["own", "own_right", "own_unknown", "own_unread"]].loc[part.questions.index]
-    return replace(part, questions=part.questions.assign(apart=(part.questions["own"] == 0).astype(int), **own))
+    own = whole.questions[["own", "own_right", "own_unknown", "own_unread", "own_stopped"]].loc[part.questions.index]
+    apart = (part.questions["own"] == 0).astype(int)
+    return replace(part, why=whole.why, questions=part.questions.assign(apart=apart, **own))
 
 
 def _scores_of(

@@ -16,7 +16,7 @@ from ..core import CoraError
 from .replies import Replies, flat_replies
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
-from ..results import make_result, Remark
+from ..results import make_result
 from ..stats.paired import ratio_interval
 from ..stats.shares import share_row
 
@@ -145,7 +145,7 @@ def multiple_selection(
         sizes = r.count(of)
         rows.append({"score": name, **share_row(r.count(hits & of), sizes, level)})
         if (sizes > 1).any():
-            rows.append({"score": f"{name}, questions", "value": int((sizes > 0).sum())})
+            rows.append({"score": f"{name}, questions", "value": int((sizes > 0).sum()), "n": rows[-1]["n"]})
     return make_result(rows, **about_run(found))
 
 # %% ../../nbs/metrics/beliefs.ipynb #300541d4

@@ -64,7 +64,7 @@ def score_intervals(
     for name, value in table["value"].dropna().items():
         if bounded[name]:
             low, high, few = mean_interval(each[name].to_numpy(), level, units, reach.get(name, (0.0, 1.0)))
-            said[name] = (Remark("few", count[0], what=count[1]),) * few
+            said[name] = (Remark("few", count[0], what=count[1], why="unlike"),) * few
         else:
             low, high = _resampled(rows, name, thresholds, clusters, level)
         table.loc[name, ["low", "high"]] = value + narrower * (np.array([min(low, value), max(high, value)]) - value)

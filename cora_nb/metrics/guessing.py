@@ -10,7 +10,7 @@ __all__ = ['prompt_numbers', 'replies_shared', 'msgr', 'chance_rates', 'divergen
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import attrgetter
 
 import numpy as np
@@ -275,7 +275,7 @@ def chance_scores(
     numbers, rows, times = np.unique(draw, return_index=True, return_counts=True)
     scores = expected_scores(_kinds_of_sets(found, _rates(found, position), draw, rows, times), thresholds)
     graded = found if "correct" in found.table else Responses(found.table.assign(correct=False), facts=found.facts)
-    known = account(graded)
+    known = replace(account(graded), aside=())
     unknown = unknown_scores(known, scores["score"])
     scores["value"] = scores["value"].mask(scores["score"].isin(unknown))
     together = (Remark("incomplete", len(numbers), of=len(draw), why="shared"),) if len(numbers) < len(draw) else ()

@@ -18,7 +18,7 @@ from .account import account, paper_counts
 from .guessing import form_chances
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run
-from ..results import make_result, Remark
+from ..results import make_result
 from ..stats.shares import share_of_asked
 
 # %% ../../nbs/metrics/items.ipynb #d100e97d

@@ -32,7 +32,7 @@ def remarks_on_sets(
     known: Account,  # of a run
 ) -> list[tuple[Remark, ...]]:  # for each score
     "What has to be said of a score, however it comes out: what part of the sets it is of, and which replies count."
-    sets = coverage_remarks(known)
+    sets = coverage_remarks(known) + known.part_of
     return [known.aside if get_score(name).originals_only else known.aside + sets for name in names]
 
 # %% ../../nbs/metrics/scoring.ipynb #61107312
@@ -120,7 +120,7 @@ def _groups(found: Responses, by: str | None) -> Iterator[tuple[str | None, Acco
         method, whole = found.table["method"], account(found)
         for name in method.unique():
             part = found.rows(method.isin(["original", name]).to_numpy(dtype=bool), chosen=f"original and {name}")
-            yield name, replace(account(part), aside=whole.aside + coverage_remarks(whole))
+            yield name, replace(account(part), aside=whole.aside + coverage_remarks(whole), part_of=())
         return
     known = account(found)
     if by is None:
@@ -164,10 +164,12 @@ def _known_scores(found: Responses, known: Account, how: _How) -> pd.DataFrame:
     if how.by is None and is_estimate(found):
         return estimate_scores(found, list(score_members(how.thresholds)), how.ci)
     table, exact = known_scores(known, how.thresholds), _why_exact(found) if how.by is None else ()
-    why, incomplete = why_not_known(found) if "not_asked" in known.why else (), unknown_scores(known, table.index)
+    stopped = "not_asked" in known.why and "over_budget" not in known.why
+    why, incomplete = why_not_known(found) if stopped else (), unknown_scores(known, table.index)
     for name, row in table.iterrows():
         there = row["value"] == row["value"]
-        table.at[name, "remarks"] += exact if there else () if name in incomplete else why
+        told = exact if there and not row["remarks"] else () if there or name in incomplete else why
+        table.at[name, "remarks"] += told
     return table
 
 

@@ -359,9 +359,9 @@ def curve_table(
     responses: Responses | pd.DataFrame | Runs | Mapping | Sequence,  # a run; or several, by their names
     points: int = 51,  # how many values of c, evenly from 0 to 1
     ci: float = 0.95,  # level of the pointwise band
-    **options: object,  # of `score`: `by`, `clusters`, `resamples`, `seed`, `method`
+    **options: object,  # of `score`: `by`, `clusters`
 ) -> pd.DataFrame:  # a result: the score `BMCA(c)`, with c as the `place`
-    """BMCA(c) over c with a pointwise band from resampled questions.
+    """BMCA(c) over c with a pointwise band over questions.
 
     Raises `CoraError` if a run cannot be scored, and for fewer than two points. Source: CAT, arXiv 2512.23711.
     """

@@ -128,6 +128,12 @@ SENTENCES: dict[str, tuple[str, str | Callable[[Remark], str]]] = {  # kind, and
         "counted",
         lambda r: f"the first of {r.of} repetitions; --trials all, or pool_trials(), counts all",
     ),
+    "incomplete uneven": (
+        "counted",
+        lambda r: (
+            f"{_count(r.n)} of {r.of} repetitions of a variant: variants do not count alike where they are pooled"
+        ),
+    ),
     "incomplete larger": ("beside", lambda r: f"of the questions with more than {r.n} choices"),
     "incomplete sized": ("beside", lambda r: f"prompts with {r.what} choices alone, {r.n:,} of {r.of:,}"),
     "incomplete repeated": ("beside", _repeated),
@@ -246,10 +252,12 @@ def bounds_words(
 
 
 def _worth_saying(row: Mapping[str, Any]) -> bool:
-    "Whether replies are not known, or what could not be read changes the second decimal."
-    if any(remark.kind in ("unknown", "incomplete") for remark in row.get("remarks") or ()):
-        return True
-    return len({f"{row.get(end, math.nan):.2f}" for end in ("least", "value", "most")}) > 1
+    "Whether bounds say more than the number of replies, or of variants, that are there."
+    kinds = {remark.kind for remark in row.get("remarks") or ()} & {"unknown", "unread", "incomplete"}
+    if kinds == {"incomplete"}:  # a score of the variants that are there
+        return False
+    moved = len({f"{row.get(end, math.nan):.2f}" for end in ("least", "value", "most")}) > 1
+    return "unknown" in kinds or not kinds or moved
 
 
 def is_said(

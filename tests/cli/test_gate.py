@@ -58,7 +58,7 @@ def typed(line, folder, capsys, monkeypatch):
         ("new --against base --margin 0.2 --score CoRA,MCQA+ --at_least MCQA=0.5", 0, "passed: "),
         ("worse --against base --margin 0.1", 4, "not passed: worse - base: CoRA"),
         ("new --at_least CoRA=0.99", 4, r"not passed: new: CoRA at least 0\.99: "),
-        ("cut --against base --margin 0.2", 3, r"not known: cut - base: .*100 of 1,200 prompts of cut were not asked"),
+        ("cut --against base --margin 0.2", 3, r"not known: cut - base: .*100 of 1,200 prompts of cut not asked"),
         ("base --against cut --margin 0.2", 3, r"not known: base - cut: "),
         ("cut --at_least MCQA+=0.1", 3, r"not known: cut: MCQA\+ at least 0\.1"),
         ("cut --at_least MCQA+=0.1 --against base --margin 0.2", 3, "not known"),

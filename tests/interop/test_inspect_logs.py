@@ -171,7 +171,10 @@ def test_ordinary_quiz():
     assert run.table["reply"][2] == "" and run.table["n_tokens"][0] == 7
     found = score(run).set_index("score")
     assert found["value"]["MCQA"] == pytest.approx(1 / 6)
-    assert found["note"]["CoRA"] == "1 of 14 to 20 variants" and found["value"].isna()["CoRA"]
+    assert (
+        found["note"]["CoRA"].startswith("1 of 14 to 20 variants\n4 of 6 unread: from")
+        and found["value"].isna()["CoRA"]
+    )
 
 
 def test_log_probabilities():

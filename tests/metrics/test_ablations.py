@@ -253,7 +253,10 @@ def test_the_original_is_mcqa_even_where_it_is_left_out():
 def test_other_trials_do_not_count():
     responses = table(np.random.default_rng(7).random((10, 4)) < 0.6)
     more = Responses(pd.concat([responses, responses.assign(trial=1, correct=False)]))
-    assert subset_scores(more).equals(subset_scores(responses)) and right_matrix(more).equals(right_matrix(responses))
+    columns = ["score", "value", "least", "most"]
+    assert subset_scores(more)[columns].equals(subset_scores(responses)[columns])
+    assert subset_scores(more)["note"].str.contains("first of 2 repetitions").all()
+    assert right_matrix(more).equals(right_matrix(responses))
     assert (variant_bootstrap(more.trial(1), resamples=5)["MCQA+"] == 0).all()
     with pytest.raises(CoraError, match="has 2 trials of a prompt; choose one"):
         right_matrix(more.pool_trials())

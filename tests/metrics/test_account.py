@@ -11,7 +11,7 @@ import pytest
 import cora_nb as cn
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.gate import cora_gate
-from cora_nb.metrics.account import account, paper_counts
+from cora_nb.metrics.account import account
 from cora_nb.metrics.sampled import is_estimate
 from cora_nb.respondents.protocol import OVER_BUDGET, Reply
 
@@ -64,17 +64,18 @@ def best():
     return cn.evaluate(Ann({}), FIVE, progress=False).rows(lambda t: t["index"] >= 0)
 
 
-# By hand. The five originals: right, right, right, failed, right. Hits: 8, 7, 7, 7 and 5 of 8; the fourth question may
-# have 8, the fifth 6, 7 or 8. All five have more than half of their variants right, whatever the others would be. With
-# m for MCQA and b for BMCA(1.0), CoRA is m (1 - m + b): m is 0.8 or 1, and b is at least 0.2, and 0.2 more for each of
-# the fourth question (if its original is right, so that m is 1) and the fifth.
+# By hand. The five originals: right, right, right, failed, right. Hits: 8, 7, 7, 7 and 5 of 8; the third question may
+# have 8, if its unread reply was right, the fourth 8, the fifth 6, 7 or 8. All five have more than half of their
+# variants right, whatever the others would be. With m for MCQA and b for BMCA(1.0), CoRA is m (1 - m + b): m is 0.8 or
+# 1, and b is at least 0.2, and 0.2 more for each of the third question, the fourth (if its original is right, so that
+# m is 1) and the fifth.
 BY_HAND = {
     "MCQA": (0.8, 1.0),
-    "MCQA+": (34 / 40, 38 / 40),
+    "MCQA+": (34 / 40, 39 / 40),
     "MV": (1.0, 1.0),
-    "BMCA(1.0)": (0.2, 0.6),
-    "CI": (0.4, 0.6),
-    "CoRA": (0.8 * (1 - 0.8 + 0.2), 1.0 * (1 - 1 + 0.6)),
+    "BMCA(1.0)": (0.2, 0.8),
+    "CI": (0.4, 0.8),
+    "CoRA": (0.8 * (1 - 0.8 + 0.2), 1.0 * (1 - 1 + 0.8)),
 }
 
 
@@ -87,11 +88,12 @@ def test_the_account(run):
         "refused": 1,
         "failed": 1,
     }
-    account = paper_counts(account(run))
-    assert account["hits"].tolist() == [8, 7, 7, 7, 5] and set(account["trials"]) == {8}
-    assert account["original"].tolist() == [1, 1, 1, 0, 1] and account["original_failed"].tolist() == [0, 0, 0, 1, 0]
-    assert account["failed"].tolist() == [0, 0, 0, 1, 0] and account["unasked"].tolist() == [0, 0, 0, 0, 3]
-    assert (account["over_budget"] == account["unasked"]).all() and not account["missing"].any()
+    known = account(run)
+    assert known.questions["right"].tolist() == [8, 7, 7, 7, 5] and set(known.trials) == {8}
+    assert known.questions["own_right"].tolist() == [1, 1, 1, 0, 1]
+    assert known.questions["own_unknown"].tolist() == [0, 0, 0, 1, 0]
+    assert known.questions["unknown"].tolist() == [0, 0, 0, 1, 3] and known.why == ("failed", "over_budget")
+    assert known.questions["unread"].tolist() == [0, 0, 1, 0, 0] and not known.questions["missing"].any()
 
 
 def test_the_scores(run):
@@ -134,7 +136,7 @@ def test_the_gate_does_not_pass_what_is_not_known(run, tmp_path, capsys):
         cora_gate(str(tmp_path / "ann"), at_least="CoRA=0.3,MCQA=0.5")  # even the least reaches both
     assert ended.value.code == 3
     said = capsys.readouterr().out
-    assert said.count("not known") >= 2 and "1 of 37 prompts" in said and "1 of 5 prompts" in said
+    assert said.count("not known") >= 2 and "4 of 40 prompts" in said and "1 of 5 prompts" in said
 
 
 @pytest.mark.slow

@@ -23,14 +23,13 @@ from cora_nb.metrics import (
     circular,
     comparison,
     consistency,
-    estimates,
     guessing,
     invariability,
     items,
     order,
     scoring,
 )
-from cora_nb.metrics.account import account, paper_counts
+from cora_nb.metrics.account import account, paper_counts, score_counts
 from cora_nb.metrics.scores import run_scores
 from cora_nb.papers import hidden_states
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, stack_tables, prepare_steps
@@ -48,10 +47,10 @@ from helpers import put_in_state, stopped_when_precise
 
 # Tables that are not results: a row for each question or reply, resamples, bins, counts, texts; formulas over counts.
 MATERIALS = {
-    *("right_matrix", "variant_bootstrap", "paper_layout", "order_consistency", "binned", "joined", "matched_accounts"),
-    "count_groups",
+    *("right_matrix", "variant_bootstrap", "paper_layout", "order_consistency", "binned", "joined"),
+    *("paper_counts", "score_bounds", "contributions"),
     *("compare_counts", "answer_shares", "label_shares", "unified_confidence", "confidences", "label_sequences"),
-    *("prompt_sequences", "agreement_matrix", "car_curve", "count_hits", "score_counts", "score_intervals"),
+    *("prompt_sequences", "agreement_matrix", "car_curve", "known_scores", "score_counts", "score_intervals"),
     *(
         "guess_rates",
         "order_counts",
@@ -70,12 +69,10 @@ MATERIALS = {
         "printed_table",
         "load_published",
         "corrected",
-        "judged_scores",
         "written_result",
         "estimate_bounds",
         "estimate_scores",
         "estimated_difference",
-        "open_originals",
         "part_estimates",
     ),
 }
@@ -142,7 +139,7 @@ def measures(questions, runs, battery):
         "correlations": lambda: correlations(sure, right),
         "subset_scores": lambda: ablations.subset_scores(ann),
         "ablation_table": lambda: ablations.ablation_table(runs["cora"]),
-        "bootstrap_summary": lambda: ablations.bootstrap_summary(samples(), estimates.score_counts(counts())),
+        "bootstrap_summary": lambda: ablations.bootstrap_summary(samples(), score_counts(account(ann))),
         "bootstrap_table": lambda: ablations.bootstrap_table(runs["cora"], resamples=20),
         "agreement_rate": lambda: consistency.agreement_rate(ann),
         "agreement_scores": lambda: consistency.agreement_scores(ann),

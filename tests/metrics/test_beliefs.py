@@ -161,11 +161,12 @@ def test_a_failed_prompt_is_left_out():
 
 
 def test_several_replies_to_one_question_are_told():
-    "Replies count, and the note says of how many questions they are."
+    "Replies count, and a further row says of how many questions they are."
     rows = [("q", "several", i, [0, 1, 2], 0, -1) for i in range(2)] + [("r", "several", 0, [0, 1, 2], 0, -1)]
     frame = table(rows).assign(selected=pd.Series([(0, 1), (0,), (0, 2)], dtype=object))
     found = multiple_selection(frame, {"q": 1, "r": 2})
-    assert found["n"].tolist() == [3, 2, 2] and found["note"].tolist() == ["2 questions", "", ""]
+    assert lookup(found, "%multi").n == 3 and lookup(found, "%multi, questions").value == 2
+    assert found["score"].tolist() == ["%multi", "%multi, questions", "Recall_r", "Recall_m"]
 
 
 def test_other_forms_are_not_looked_at():

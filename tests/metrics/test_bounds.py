@@ -15,7 +15,6 @@ from cora_nb.metrics.cora import Counts, weighted_scores
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.account import score_counts, paper_counts
 from cora_nb.metrics.account import account
-from cora_nb.metrics.account import known_scores, possible
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -175,12 +174,14 @@ def test_ci_may_be_lower_than_with_the_failed_ones_wrong():
 
 def test_what_was_not_asked_is_not_a_failure():
     stopped = lose(ANN, OTHERS[:100], "not_asked")
-    assert stopped.failed_remarks == () and not score(stopped)["remarks"].map(bool).any()
+    assert stopped.failed_remarks == () and {r.why for said in score(stopped)["remarks"] for r in said} == {
+        ("not_asked",)
+    }
     row, true = lookup(score(stopped), "MCQA+"), lookup(score(ANN), "MCQA+").value
     assert np.isnan(row.value) and row.status == "bounded" and row.least < true < row.most
     assert row.most - row.least == pytest.approx(100 / 1400)
     both = lose(stopped, OTHERS[200:203])
-    assert both.failed_remarks == (Remark("failed", 3, of=1300),)
+    assert both.failed_remarks == (Remark("unknown", 3, of=1300, why=("failed",)),)
 
 
 def test_warnings_and_how_to_ask_for_the_old_reading():

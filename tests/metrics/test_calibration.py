@@ -314,4 +314,6 @@ def test_the_authors_raw_data():
 
 def test_an_interval_without_width_says_so():
     found = ece_interval([1.0] * 500, [True] * 500, resamples=50).set_index("score")
-    assert tuple(found.loc["ECE", ["low", "high"]]) == (0, 0) and found["remarks"]["ECE"] == (Remark("point"),)
+    assert tuple(found.loc["ECE", ["low", "high"]]) == (0, 0) and found["remarks"]["ECE"] == (
+        Remark("few", what="interval", why="point"),
+    )

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from cora_nb.core import CoraError
-from cora_nb.metrics.account import score_counts
+from cora_nb.metrics.account import paper_counts, score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.metrics.comparison import (
     compare,
@@ -47,11 +47,11 @@ def all_exchanges(one, two):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_p_is_that_of_all_exchanges(seed):
-    one, two = (
-        c.astype(float)
-        for c in matched_accounts({"a": at_random(seed, 7, 0.8), "b": at_random(seed + 10, 7, 0.3)}).values()
+    one, two = matched_accounts({"a": at_random(seed, 7, 0.8), "b": at_random(seed + 10, 7, 0.3)}).values()
+    every, drawn = (
+        all_exchanges(*(paper_counts(c).astype(float) for c in (one, two))),
+        exchange_scores(put_together([one, two]), 40_000, seed),
     )
-    every, drawn = all_exchanges(one, two), exchange_scores(put_together([one, two]), 40_000, seed)
     for name in ("MCQA", "MCQA+", "MV", "BMCA(1.0)", "CI", "CoRA", "CORE"):
         seen = score_counts(one)[name] - score_counts(two)[name]
         exact = np.mean(every[name].abs() >= abs(seen) - 1e-9)
@@ -62,7 +62,7 @@ def test_clusters_are_exchanged_whole():
     one, two = matched_accounts({"a": at_random(3, 12), "b": at_random(9, 12)}).values()
     clusters = np.repeat(list("abc"), 4)
     drawn = exchange_scores(put_together([one, two]), 2000, 0, clusters)["MCQA+"]
-    gaps = (one["hits"] - two["hits"]).to_numpy().reshape(3, 4).sum(axis=1) / 48
+    gaps = (one.questions["right"] - two.questions["right"]).to_numpy().reshape(3, 4).sum(axis=1) / 48
     possible = {round(float(np.dot(gaps, s)), 9) for s in product([1, -1], repeat=3)}
     assert {round(float(d), 9) for d in drawn} == possible
 
@@ -73,7 +73,7 @@ def test_the_same_questions_are_drawn_for_both():
     together, rng = put_together([one, two]), np.random.default_rng(1)
     drawn = resampled_scores(together, 20_000)["CoRA"]
     rows = rng.integers(0, 60, (1500, 60))
-    slow = np.array([[weighted_scores(c.iloc[r])["CoRA"] for c in (one, two)] for r in rows]).T
+    slow = np.array([[weighted_scores(paper_counts(c).iloc[r])["CoRA"] for c in (one, two)] for r in rows]).T
     np.testing.assert_allclose((drawn[0] - drawn[1]).std(), (slow[0] - slow[1]).std(), rtol=0.08)
     np.testing.assert_allclose(drawn.mean(axis=1), slow.mean(axis=1), atol=0.005)
 
@@ -86,7 +86,7 @@ def test_the_interval_of_a_share_is_tangos():
         "MV": lambda c: c["hits"] > 2,
         "BMCA(1.0)": lambda c: c["hits"] == 4,
     }.items():
-        a, b = (c[right] == 1 if isinstance(right, str) else right(c) for c in (one, two))
+        a, b = (c[right] == 1 if isinstance(right, str) else right(c) for c in map(paper_counts, (one, two)))
         tango = paired_interval(int((a & ~b).sum()), int((b & ~a).sum()), 100)[:2]
         low, high = found.loc[name, "low"], found.loc[name, "high"]
         drawn_out = min(tango[0], 0) if found.loc[name, "p"] >= 0.05 else tango[0]
@@ -154,9 +154,9 @@ def test_what_is_too_few_is_said_once_and_on_each_row():
     assert notes == {"MCQA": "3 questions differ: too few to tell", "CI": "no question differs: too few to tell"}
     some[:12] = False
     assert compare(table(right), table(some), resamples=99, scores=["MCQA"])["note"].tolist() == [""]
-    one, two = (c.reset_index(drop=True) for c in matched_accounts({"a": table(right), "b": table(some)}).values())
+    one, two = matched_accounts({"a": table(right), "b": table(some)}).values()
     found = compare_counts(one, two, resamples=999, clusters=np.arange(60) % 5, scores=["MCQA"]).loc["MCQA"]
-    assert found["remarks"] == (Remark("few_exchanges", 5),)
+    assert found["remarks"] == (Remark("few", 5, what="cluster", why="exchanges"),)
     assert found["p"] > 0.05 and found["low"] == 0.0 < found["high"]
     some[0] = True
     counts = matched_accounts({"a": table(right), "b": table(some)}).values()
@@ -385,7 +385,7 @@ def test_the_first_repetition_counts_unless_they_are_pooled():
     a, b = (pd.concat([at_random(i), at_random(i + 24).assign(trial=1)]) for i in (1, 2))
     once = compare(at_random(1), at_random(2), resamples=100)
     first = compare(a, b, resamples=100)
-    assert all(said[-1:] == (Remark("first_of", 2),) for said in first["remarks"])
+    assert all(said[-1:] == (Remark("incomplete", 1, of=2, why="trials"),) for said in first["remarks"])
     pd.testing.assert_frame_equal(first.assign(remarks=once["remarks"]), once)
     pooled = [Responses(t).pool_trials() for t in (a, b)]
     both = lookup(compare(*pooled, resamples=100), "MCQA+").value

@@ -165,7 +165,7 @@ class Case:
         return possible
 
     def known_all_the_same(self, name, there, chosen):
-        "Whether a score is one number in all ways in which unknown replies could have come out, unread ones being wrong."
+        "Whether a score is one number, however unknown replies came out, if unread ones are wrong."
         ways = []
         for i in chosen:
             fates = {c: f for c, f in there.items() if c[0] == i}

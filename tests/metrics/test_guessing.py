@@ -291,15 +291,15 @@ def test_the_weight_of_the_last_place_repeats():
     assert found == pytest.approx({0: 4 / 8, 1: 2 / 8, 2: 1 / 8, 3: 1 / 8})
 
 
-_NOT_CORRECTED = Remark("not_corrected", 1.0)
+_NOT_CORRECTED = Remark("not_defined", 1.0, why="zero")
 
 
 @pytest.mark.slow
 def test_corrected_keeps_the_shape():
     variants = make_variants([Question(f"q{i}", "?", tuple("abcd"), i % 4, subject="xy"[i % 2]) for i in range(40)])
     responses, zero = evaluate(SimulatedRespondent(), variants, progress=False), chance_scores(variants)
-    plain, intervals = score(responses), score(responses, ci=0.9, resamples=200)
-    both = score(responses, by="subject", ci=0.9, resamples=200)
+    plain, intervals = score(responses), score(responses, ci=0.9)
+    both = score(responses, by="subject", ci=0.9)
     once = corrected(plain, zero)
     same = ["value", "least", "most", "status", "remarks"]
     assert once.drop(columns=same).equals(plain.drop(columns=same)) and not plain["note"].any()
@@ -355,7 +355,7 @@ def test_results_are_corrected_by_all_the_names_they_share():
 def test_what_somebody_who_is_never_right_gets_is_not_corrected(name):
     variants = make_variants(quiz([4], 20))
     run, thresholds = evaluate(SimulatedRespondent(), variants, progress=False), (0.0, 0.5)
-    scores, zero = score(run, thresholds=thresholds, ci=0.9, resamples=50), chance_scores(variants, thresholds)
+    scores, zero = score(run, thresholds=thresholds, ci=0.9), chance_scores(variants, thresholds)
     row = lookup(corrected(scores, zero), name)
     assert np.isnan([row["value"], row["low"], row["high"]]).all()
     assert row["remarks"][-1] == _NOT_CORRECTED
@@ -366,7 +366,7 @@ def test_what_somebody_who_is_never_right_gets_is_not_corrected(name):
             with pytest.raises(CoraError, match=re.escape(f"{name} is not corrected for chance: a respondent that")):
                 corrected(only, chance)
     assert corrected(0.9, 0.8) == pytest.approx(0.5)  # numbers have no names
-    lost = (Remark("failed", 3, of=80),)
+    lost = (Remark("unknown", 3, of=80, why=("failed",)),)
     noted = corrected(scores.assign(remarks=[lost] * len(scores)), zero)
     assert lookup(noted, name).remarks == (*lost, _NOT_CORRECTED) and lookup(noted, "MV").remarks == lost
 

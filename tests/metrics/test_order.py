@@ -266,12 +266,17 @@ def test_faults(call, says):
 
 def test_notes_say_what_is_doubtful():
     notes = values_of(order_tests(letter_table("AAB?" + "D" * 40, "BBA" + "D" * 41)), "note")
-    assert notes["contingency"] == "df = 2; never chosen: C; expected below 5: A, B; left out: 1 no choice in case_1"
     assert (
-        "left out: 1 no choice in case_1" in notes["Stuart-Maxwell"] and "never changed: C" in notes["Stuart-Maxwell"]
+        notes["contingency"] == "never chosen: C; expected below 5: A, B; left out: 1 reply without a choice in case_1"
+    )
+    assert (
+        "left out: 1 reply without a choice in case_1" in notes["Stuart-Maxwell"]
+        and "never changed: C" in notes["Stuart-Maxwell"]
     )
     some = order_tests(letter_table(["A", "B", "D", "?"], ["A", "B", None, "A"]))
-    assert lookup(some, "contingency").note.endswith("left out: 1 no choice in case_1, 1 not asked in case_2")
+    assert lookup(some, "contingency").note.endswith(
+        "1 reply without a choice in case_1; left out: 1 question not asked in case_2"
+    )
     apart = order_tests(letter_table(["A", None], [None, "B"]))  # nobody was asked both
     assert lookup(apart, "Stuart-Maxwell")[["value", "p"]].astype(float).isna().all()
     assert np.isnan(lookup(apart, "Stuart-Maxwell V").value)

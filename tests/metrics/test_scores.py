@@ -14,7 +14,7 @@ from cora_nb.cli.names import list_scores
 from cora_nb.core import CoraError, THRESHOLDS
 from cora_nb.metrics.ablations import bootstrap_table, subset_scores, variant_bootstrap
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.account import score_counts, paper_counts
+from cora_nb.metrics.account import account_of_counts, paper_counts, score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.metrics.account import account
 from cora_nb.metrics.guessing import chance_scores, corrected, expected_scores
@@ -207,7 +207,7 @@ def test_mistakes_get_one_line(call, says):
 def test_a_formula_that_gives_no_number_is_named(gives):
     register_score("mine")(gives)
     with pytest.raises(CoraError, match="the score mine must give one number, got"):
-        score_counts(COUNTS)
+        score_counts(account_of_counts(*COUNTS.to_numpy(float).T))
     with pytest.raises(CoraError, match="the score mine must give one number for each of 3 resamples"):
         weighted_scores(COUNTS, weights=np.ones((3, 2)), names=["mine"])
 
@@ -228,7 +228,7 @@ def measure():
 
 def test_a_measure_of_runs_stands_beside_the_scores(measure):
     run = evaluate(SimulatedRespondent(), make_variants(load_benchmark("math")[:20]), progress=False)
-    plain, with_it = score(run, ci=0.9, seed=1), score(run, ci=0.9, seed=1, also=["first place"])
+    plain, with_it = score(run, ci=0.9), score(run, ci=0.9, also=["first place"])
     assert with_it.iloc[:-1].reset_index(drop=True).equals(plain)
     own = with_it.iloc[-1]
     assert (own["score"], own["respondent"]) == ("names A", run.name)
@@ -258,7 +258,7 @@ def test_a_measure_that_a_table_cannot_show(measure):
 def test_what_a_measure_notes_keeps_nobody_from_being_ranked(measure):
     @register_run_score("first place")
     def noted(responses, level=0.95):
-        said = Remark("beside", what="two prompts were left out"), Remark("few_differ", 3)
+        said = Remark("note", what="two prompts were left out"), Remark("few", 3, what="question")
         return make_result([{"score": "names A", "value": 0.5, "remarks": said}])
 
     variants = make_variants(load_benchmark("math")[:20])

@@ -175,12 +175,15 @@ def test_figures_have_rings_around_them(runs):
 
 
 def test_what_is_said_below():
-    told = Remark("estimate", 5310, of=280840, level=0.9, within=0.0187)
-    row = {"remarks": (Remark("failed", 3, of=52), told, Remark("incomplete", 2, of=26)), "status": "estimated"}
-    said = "estimate of the full run: 5,310 of 280,840 prompts asked, 90% within 0.019"
+    told = Remark("estimate", 5310, of=280840, level=0.9)
+    row = {
+        "remarks": (Remark("unknown", 3, of=52, why=("failed",)), told, Remark("incomplete", 2, of=26)),
+        "status": "estimated",
+    }
+    said = "estimate of the full run: 5,310 of 280,840 prompts asked, intervals of 90%"
     assert note_of(row) == f"2 of 26 variants\n{said}\n3 of 52 failed"
-    why = Remark("not_estimated", what="why")
+    why = Remark("not_defined", what="why", why="error")
     cells = make_result([{"score": n, "value": None, "remarks": why} for n in "rstuvwxyz"])
     assert sentences_below(result_grid(cells)) == ["r, s, t, u, v and 4 more not estimated: why"]
-    lost = make_result([{"score": "r", "value": 0.5, "remarks": Remark("failed", 3, of=5)}])
+    lost = make_result([{"score": "r", "value": 0.5, "remarks": Remark("unknown", 3, of=5, why=("failed",))}])
     assert sentences_below(result_grid(lost)) == ["3 of 5 failed"]

@@ -241,22 +241,20 @@ def test_scores_that_a_run_lacks_are_left_out_of_its_marks():
 
 def test_curve_is_bmca_and_its_band_that_of_score():
     table = responses()
-    curve, counts = curve_table(table, points=21, resamples=500, seed=3), paper_counts(account(table))
+    curve, counts = curve_table(table, points=21), paper_counts(account(table))
     counts = Counts(counts["hits"], counts["trials"], counts["original"])
     expected = car_curve(counts, 21)
     np.testing.assert_allclose(curve["value"], expected)
     np.testing.assert_array_equal(curve["place"], expected.index)
     assert set(curve["score"]) == {"BMCA(c)"} and set(curve["n"]) == {30}
-    one = lookup(score(table, ci=0.95, thresholds=(0.75,), resamples=500, seed=3), "BMCA(0.75)")
+    one = lookup(score(table, ci=0.95, thresholds=(0.75,)), "BMCA(0.75)")
     bounds = ["value", "low", "high"]
     np.testing.assert_allclose(lookup(curve, place=0.75)[bounds].tolist(), one[bounds].tolist())
     assert lookup(curve, place=0)[bounds].tolist() == [1, 1, 1]
     assert (curve["low"] <= curve["value"]).all() and (curve["value"] <= curve["high"]).all()
-    wide = curve_table(table, points=21, resamples=500, seed=3, ci=0.99)
+    wide = curve_table(table, points=21, ci=0.99)
     assert (wide["high"] - wide["low"]).sum() > (curve["high"] - curve["low"]).sum()
-    assert not curve_table(table, points=3, resamples=500, clusters="subject").equals(
-        curve_table(table, points=3, resamples=500)
-    )
+    assert not curve_table(table, points=3, clusters="subject").equals(curve_table(table, points=3))
 
 
 def test_axes_are_taken_and_given_back():

@@ -121,13 +121,13 @@ def test_failed_prompts_widen_the_interval_and_many_of_them_hide_it():
     few = evaluate(who, VARIANTS, **PRECISE)
     found = estimate_scores(few)
     wrong = estimate_scores(few.count_failed_as_wrong())
-    assert found["remarks"]["CoRA"][-1].kind == "failed"
+    assert found["remarks"]["CoRA"][-1].why == ("failed",)
     assert found.loc["CoRA", "value"] == pytest.approx(wrong.loc["CoRA", "value"], abs=1e-9)
     width = (found["high"] - found["low"])["CoRA"]
     assert width >= (wrong["high"] - wrong["low"])["CoRA"] - 1e-9
     SHARE[0] = 0.05
     many = estimate_scores(evaluate(who, VARIANTS, **PRECISE))
-    assert many["value"].isna().all() and many["remarks"]["CoRA"][-1].kind == "failed"
+    assert many["value"].isna().all() and many["remarks"]["CoRA"][-1].why == ("failed",)
 
 
 @pytest.mark.parametrize(

@@ -520,10 +520,16 @@ def test_a_shard_is_not_the_run(tmp_path):
 
 @pytest.mark.parametrize("by", [None, "subject", "method"])
 def test_a_shard_has_no_scores_of_the_run(three, by):
-    "In no table of scores, with an interval or without: a remark says which shard it is."
+    "In no table of scores, with an interval or without: a remark says which shard it is. There are bounds of the run."
     found = score(read_responses(three / "shards/00002-of-00003"), by=by, ci=0.95)
-    assert found[["value", "low", "high", "least", "most"]].isna().all(axis=None)
-    assert all(any(r.kind == "shard" and (r.n, r.of) == (2, 3) for r in remarks) for remarks in found["remarks"])
+    assert found[["value", "low", "high"]].isna().all(axis=None)
+    assert all(any(r.why == "shard" and (r.n, r.of) == (2, 3) for r in remarks) for remarks in found["remarks"])
+    if by is None:
+        whole = (
+            score(join_shards(three)) if not (three / "responses.parquet").exists() else score(read_responses(three))
+        )
+        least, most, truth = (values_of(found, "least"), values_of(found, "most"), values_of(whole))
+        assert (least <= truth + 1e-9).all() and (truth <= most + 1e-9).all() and (least < most).all()
 
 
 @pytest.mark.parametrize("name", ["score", "score, failed wrong", "subset_scores", "ablation_table", "bootstrap_table"])
@@ -537,7 +543,7 @@ def test_the_remark_on_a_shard_is_made_once(three, name):
         "bootstrap_table": partial(bootstrap_table, draws=5, resamples=3),
     }
     for remarks in made[name](shard)["remarks"]:
-        assert [(r.n, r.of) for r in remarks if r.kind == "shard"] == [(2, 3)]
+        assert [(r.n, r.of) for r in remarks if r.why == "shard"] == [(2, 3)]
 
 
 def test_table_and_gate_say_that_it_is_a_shard(three, capsys):
