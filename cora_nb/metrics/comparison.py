@@ -30,7 +30,7 @@ from cora_nb.metrics.account import (
     paper_counts,
     score_counts,
 )
-from .contributions import score_intervals
+from .contributions import ACCURACY_ALONE, says_nothing, score_intervals
 from .sampled import estimate_scores, is_estimate, refuse_estimates
 from .scores import SCORES, chosen_scores, get_score
 from ..responses.responses import Responses, as_responses, need
@@ -371,12 +371,17 @@ def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **optio
             open_, bounds = _open_pair(name, pair, known, judged)
             said = () if name in unknown else tables[pair].loc[name, "remarks"]
             few[name] = few.get(name) or few_remarks(said)
-            told = unlike[pair] + said + open_ + _about_all(name, runs)
+            told = unlike[pair] + said + open_ + _about_all(name, runs) + _alone(name, [known[who] for who in pair])
             about["remarks"] = (unknown.get(name) or adjusted * (p == p)) + told
             about["status"] = "estimated" if any(r.kind == "estimate" for r in said) else None
             rows.append(about | {"value": difference, "low": low, "high": high, "p": p, **bounds})
     warn_of_few(few, stacklevel=4)
     return make_result(rows, benchmark=_benchmark(runs), n=len(next(iter(known.values()))))
+
+
+def _alone(name: str, known: Sequence[Account]) -> tuple[Remark, ...]:
+    "A remark on a CoRA that depends on the accuracy alone for one of the respondents."
+    return (ACCURACY_ALONE,) * (name == "CoRA" and any(says_nothing(each) for each in known))
 
 
 def _there(known: Account) -> Account:
@@ -485,14 +490,16 @@ def rank_table(
     else:
         unranked += _unlike("on_purpose", said)
     for name in names:
-        ranked = _ranks(values.loc[name] * (np.nan if unlike else 1), drawn[name]).assign(value=values.loc[name])
+        alone = _alone(name, list(known.values()))
+        ranked = _ranks(values.loc[name] * (np.nan if unlike or alone else 1), drawn[name])
+        ranked = ranked.assign(value=values.loc[name])
         for who, value, rank, expected, *shares in ranked.itertuples(name=None):
             remarks = unknown.get(name, ()) + judged[who].loc[name, "remarks"] + _about_all(name, matched)
             bounds = judged[who].loc[name, ["least", "most"]].to_dict() if name not in unknown else {}
             own = {"value": value, "remarks": remarks, **bounds}
             own = estimated[who].loc[name].to_dict() if who in estimated else own
             rows.append({"respondent": str(who), "score": name} | own)
-            about = {"respondent": str(who), "remarks": remarks + unranked}
+            about = {"respondent": str(who), "remarks": remarks + unranked + alone}
             two = {f"{name}, rank": rank, f"{name}, expected rank": expected}
             rows += [about | {"score": what, "value": number} for what, number in two.items()]
             named = about | {"score": RANK_PROBABILITY.format(name)}

@@ -18,8 +18,8 @@ from ..checks import check_names, check_number
 from ..core import CoraError, score_label
 from .comparison import compare, estimate_bounds, unlike_prompts
 from .account import account, coverage_remarks, open_remarks, score_bounds
-from .contributions import thresholds_of
-from .scoring import ACCURACY_ALONE, says_nothing, score
+from .contributions import ACCURACY_ALONE, says_nothing, thresholds_of
+from .scoring import score
 from .sampled import is_estimate
 from .scores import RUN_SCORES, chosen_scores, get_score
 from ..responses.responses import Responses, as_responses

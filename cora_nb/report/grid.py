@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['UNKNOWN', 'number_text', 'competition_ranks', 'Printing', 'Grid', 'result_grid', 'sentences_below', 'lines_below',
-           'has_estimates', 'grid_texts', 'program_columns', 'cell_number', 'grid_lines']
+           'ranked_names', 'has_estimates', 'grid_texts', 'program_columns', 'cell_number', 'grid_lines']
 
 # %% ../../nbs/report/grid.ipynb #fdd950a7
 import math
@@ -18,7 +18,7 @@ from ..checks import check_count
 from ..core import CoraError, threshold
 from .tables import BEYOND, RANKED, arrange, plain_line
 from .words import bounds_words, ESTIMATE, is_said, placed_words, remark_place, remark_words
-from ..results import few_remarks, IDENTITY, make_result, Remark
+from ..results import CHANCE, few_remarks, IDENTITY, make_result, Remark
 
 # %% ../../nbs/report/grid.ipynb #b9441ac7
 UNKNOWN = "–"  # shown for NaN
@@ -261,10 +261,18 @@ def _reservations(grid: Grid) -> list[str]:
         return list(dict.fromkeys(sentences))
     told = [(name, beside_words(cell)) for name, cell in cells if _is_named(cell)]
     coverage = [f"{plain_line(name)} has {first}" for name, first in told if first]
-    ranked = grid.names if len(grid.names) > 1 else []
+    ranked = names if len(names := ranked_names(grid)) > 1 else []
     coverage += [f"{plain_line(name)} has estimates of the full run" for name in ranked if has_estimates(grid, name)]
     said = list(dict.fromkeys(coverage + sentences)) or _benchmarks_differ(grid)
-    return [f"No ranks: {line}" for line in said] if len(grid.names) > 1 else said
+    return [f"No ranks: {line}" for line in said] if ranked else said
+
+
+def ranked_names(
+    grid: Grid,  # a result
+) -> list[str]:  # the columns but those of what guessing gives
+    "The respondents that may be ranked."
+    guessed = {who for (_, who), cell in grid.cells.items() if CHANCE in cell["remarks"]}
+    return [name for name in grid.names if name not in guessed]
 
 
 def has_estimates(
@@ -288,12 +296,14 @@ def _ranked_rows(
     "The cells of each row. Only the baselines and CoRA of the paper have ranks, if the runs can be compared."
     printing, rows = grid.printing, []
     scale = 100 if printing.percent else 1
-    comparable = printing.ranks and grid.paper and len(grid.names) > 1 and not _reservations(grid)
+    names = ranked_names(grid)
+    comparable = printing.ranks and grid.paper and len(names) > 1 and not _reservations(grid)
     for labels in grid.rows:
         row, ranks = grid.row(labels), [None] * len(grid.names)
         said = any(remark_place(r) == "row" for cell in row for r in cell.get("remarks", ()))
         if comparable and labels[0] in RANKED and not said:
-            ranks = competition_ranks([scale * cell.get("value", math.nan) for cell in row], printing.decimals)
+            own = [cell.get("value", math.nan) if who in names else math.nan for who, cell in zip(grid.names, row)]
+            ranks = competition_ranks([scale * value for value in own], printing.decimals)
         rows.append([cell | {"rank": rank} for cell, rank in zip(row, ranks)])
     return rows
 

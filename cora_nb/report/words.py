@@ -21,7 +21,7 @@ from ..results import Remark
 from ..runs.stopping import SMALL
 
 # %% ../../nbs/report/words.ipynb #f00666e1
-PLACES = ("beside", "below", "estimate", "few", "failed", "counted", "row")
+PLACES = ("beside", "below", "estimate", "few", "failed", "counted", "row", "nowhere")
 ESTIMATE = "≈"  # before an estimated number
 
 
@@ -107,8 +107,8 @@ def _nothing_qualifies(r: Remark) -> str:
 
 def _alone(r: Remark) -> str:
     return (
-        f"CoRA{_whose(r)} depends on the accuracy alone, and falls where it rises above .5: "
-        "no question is surely right in all its variants; look at MCQA, MCQA+ and BMCA(c)"
+        f"CoRA{_whose(r)} depends on the accuracy alone, and falls where that rises above .5, since no question is "
+        "surely right in all its variants; MCQA, MCQA+, MV and BMCA(c) can tell"
     )
 
 
@@ -155,6 +155,7 @@ SENTENCES: dict[str, tuple[str, str | Callable[[Remark], str]]] = {  # kind, and
         "estimate",
         "exact for the full run: to settle every question took hardly more calls than a sample would",
     ),
+    "exact chance": ("nowhere", "what guessing gives"),
     "exact failed": ("failed", lambda r: f"{r.n:,} of {r.of:,} failed, counted as wrong"),
     "few": ("few", lambda r: f"{_things(r.n, r.what)}: few to rely on"),
     "few unlike": ("few", lambda r: f"most of the interval is for {r.what}s unlike the {r.n:,} seen"),

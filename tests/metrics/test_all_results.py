@@ -124,7 +124,6 @@ def measures(questions, runs, battery):
     sure = rng.uniform(0.3, 1, 60)
     right = (rng.random(60) < sure).astype(int)
     bins = calibration.binned(sure, right)
-    counts = cache(lambda: paper_counts(account(ann)))
     samples = cache(lambda: ablations.variant_bootstrap(ann, resamples=20))
     plus, found = battery["mcqa_plus"], cache(lambda: items.finders(items.slot_table(ann)))
     swaps = cache(lambda: order.swap_table(runs["swaps"]["ann"]))

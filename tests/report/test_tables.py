@@ -12,12 +12,13 @@ from score_tables import PUBLISHED, SCORES, published, sure
 from scipy.stats import rankdata
 
 from cora_nb.core import CoraError
+from cora_nb.metrics.guessing import chance_scores
 from cora_nb.metrics.scoring import score
 from cora_nb.report.grid import competition_ranks, number_text
 from cora_nb.report.render import printed_table, render
-from cora_nb.report.tables import score_table
+from cora_nb.report.tables import GUESSER, score_table
 from cora_nb.responses.runs import RunDifference, Runs
-from cora_nb.results import Remark, RESULT, lookup, make_result, values_of
+from cora_nb.results import CHANCE, Remark, RESULT, lookup, make_result, values_of
 
 
 def wide(table, what="value"):
@@ -144,7 +145,7 @@ def test_responses_are_scored_on_the_way():
     responses["prediction"] = np.where(responses.correct, 0, 1)
     responses["sources"] = [[0, 1, 2, 3]] * 4
     responses["scores"] = None
-    table = score_table({"run": responses})
+    table = score_table({"run": responses}, guesser=False)
     expected = values_of(score(responses))
     found = values_of(table)
     part = {"CI", "CoRA"}  # two of twenty variants are no divergence set
@@ -153,7 +154,7 @@ def test_responses_are_scored_on_the_way():
     assert table["note"].tolist() == [""] + ["2 of 20 variants"] * (len(SCORES) - 1)
     assert render(table).splitlines()[-1] == "run has 2 of 20 variants"
     responses = responses.drop(columns="family")  # nobody knows what the set is
-    whole, expected = score_table({"run": responses}), values_of(score(responses))
+    whole, expected = score_table({"run": responses}, guesser=False), values_of(score(responses))
     assert values_of(whole).to_dict() == pytest.approx({s: expected[s] for s in SCORES}, nan_ok=True)
 
 
@@ -161,7 +162,7 @@ def test_whatever_runs_can_be_made_of(simulated):
     "Runs, a mapping, a sequence, one value, its table: the same table."
     two = {name: simulated[name] for name in "ab"}
     expected = score_table(two)
-    assert expected["respondent"].unique().tolist() == ["a", "b"] and "(1)" in render(expected)
+    assert expected["respondent"].unique().tolist() == ["a", "b", GUESSER] and "(1)" in render(expected)
     for runs in (Runs(two), list(two.values()), {name: run.table for name, run in two.items()}):
         pd.testing.assert_frame_equal(score_table(runs), expected)
     for one in (simulated["a"], simulated["a"].table, [simulated["a"]]):
@@ -171,7 +172,8 @@ def test_whatever_runs_can_be_made_of(simulated):
     )
     sure = score_table(two, ci=0.9)
     same = ["respondent", "score", "value"]  # intervals have remarks of their own
-    assert sure[same].equals(expected[same]) and sure[["low", "high"]].notna().all(axis=None)
+    own = (sure["respondent"] != GUESSER).to_numpy()
+    assert sure[same].equals(expected[same]) and sure.loc[own, ["low", "high"]].notna().all(axis=None)
 
 
 def test_results_go_in_as_they_came_out(simulated):
@@ -183,7 +185,7 @@ def test_results_go_in_as_they_came_out(simulated):
     pd.testing.assert_frame_equal(score_table(parts, beyond=True), table)
     one = table[table["respondent"] == "a"]
     renamed = score_table({"new": one, "plain": {"MCQA": 0.5}, "run": simulated["a"]}, ci=0.9, beyond=True)
-    assert renamed["respondent"].unique().tolist() == ["new", "plain", "run"]
+    assert renamed["respondent"].unique().tolist() == ["new", "plain", "run", GUESSER]
     for name in ("new", "run"):
         again = renamed[renamed["respondent"] == name].assign(respondent="a").reset_index(drop=True)
         pd.testing.assert_frame_equal(make_result(again), make_result(one))
@@ -196,7 +198,7 @@ def test_results_go_in_as_they_came_out(simulated):
 
 
 def test_every_number_of_the_table_is_a_row_of_a_result(simulated):
-    table = score_table({name: simulated[name] for name in ("a", "part")}, ci=0.9)
+    table = score_table({name: simulated[name] for name in ("a", "part")}, ci=0.9, guesser=False)
     assert set(table) <= set(RESULT) and len(table) == 2 * len(SCORES)
     unlike = Remark("unlike", what=(RunDifference(("part", "a")),), why="runs")
     part = table[table["respondent"] == "part"].set_index("score")["remarks"]
@@ -208,7 +210,7 @@ def test_every_number_of_the_table_is_a_row_of_a_result(simulated):
 def test_results_of_incomplete_runs_say_so(simulated):
     "As the runs themselves do."
     table = score_table({"part": score(simulated["part"])})
-    pd.testing.assert_frame_equal(table, score_table({"part": simulated["part"]}))
+    pd.testing.assert_frame_equal(table, score_table({"part": simulated["part"]}, guesser=False))
     assert set(table["note"].loc[table["score"] != "MCQA"]) == {"2 of 20 variants"}
 
 
@@ -272,3 +274,39 @@ def test_bad_runs_are_refused_in_one_line(runs, says):
     with pytest.raises(CoraError, match=re.escape(says)) as caught:
         score_table(runs)
     assert "\n" not in str(caught.value)
+
+
+def test_what_a_guesser_gets_stands_beside_the_runs_without_a_rank(simulated):
+    two = {name: simulated[name] for name in "ab"}
+    table = score_table(two)
+    chance = values_of(chance_scores(simulated["a"]))
+    for name in ("MCQA", "BMCA(1.0)", "CoRA"):
+        row = lookup(table, name, respondent=GUESSER)
+        assert row.value == pytest.approx(chance[name]) and row.remarks == (CHANCE,) and not row.note
+    text = render(table)
+    (line,) = [line for line in text.splitlines() if line.split()[:1] == ["MCQA"]]
+    assert "(1)" in line and "(2)" in line and not line.rstrip().endswith(")")  # the guesser has no rank
+    one = render(score_table({"a": simulated["a"]}))
+    assert GUESSER in one and "(1)" not in one and "No ranks" not in one
+    assert GUESSER not in render(score_table({"a": simulated["a"]}, guesser=False))
+    assert GUESSER not in render(score_table({"a": score(simulated["a"])}))  # of scores alone it is not known
+
+
+def test_a_cora_that_depends_on_the_accuracy_alone_gives_no_rank():
+    "Two respondents of MCQA .75 and .62 that are never right in all variants: the better one has the lower CoRA."
+    rows = []
+    for q in range(200):
+        for i, method in enumerate(("original", "nota", "shuffled", "decoupled")):
+            rows.append((f"q{q}", method, 0, q, i))
+    table = pd.DataFrame(rows, columns=["question_id", "method", "index", "q", "i"])
+    runs = {
+        f"{m}": table.assign(correct=(table["i"] == 0) & (table["q"] < 200 * m) | (table["i"] == 1))
+        for m in (0.75, 0.62)
+    }
+    made = score_table({name: run.drop(columns=["q", "i"]) for name, run in runs.items()})
+    assert values_of(made)["0.75"]["CoRA"] == pytest.approx(0.75 * 0.25)
+    assert values_of(made)["0.62"]["CoRA"] == pytest.approx(0.62 * 0.38)
+    text = render(made)
+    (cora,) = [line for line in text.splitlines() if line.split()[:1] == ["CoRA"]]
+    (mcqa,) = [line for line in text.splitlines() if line.split()[:1] == ["MCQA"]]
+    assert "(" not in cora and "(1)" in mcqa and text.count("depends on the accuracy alone") == 2
