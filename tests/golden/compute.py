@@ -20,9 +20,8 @@ from cora_nb.benchmarks.phrases import says_none
 from cora_nb.cli.respondents import make_respondent
 from cora_nb.core import THRESHOLDS, permutation, uniforms
 from cora_nb.metrics import ablations, calibration, comparison, consistency, guessing, order, planning
+from cora_nb.metrics.account import account, paper_counts, score_counts
 from cora_nb.metrics.cora import Counts, car_curve, core_index
-from cora_nb.metrics.account import account, paper_counts
-from cora_nb.metrics.account import score_counts
 from cora_nb.metrics.scoring import score
 from cora_nb.papers.cora_items import paper_layout
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, prepare_steps
@@ -272,9 +271,8 @@ def add_answers(t, name, responses):
 def answers(t, runs):
     for name, responses in runs.items():
         add_answers(t, name, responses)
-        t.digest(
-            f"{name}, hits", paper_counts(account(responses.pool_trials()))[["hits", "trials", "original", "unasked"]]
-        )
+        known = account(responses.pool_trials())
+        t.digest(f"{name}, hits", paper_counts(known).assign(unasked=known.questions["unknown"]))
 
 
 @golden("organism_letters", "torch", runs=organism_runs)
@@ -360,18 +358,17 @@ def scores(t, runs):
 @golden("recorded_intervals", runs=recorded_runs)
 def intervals(t, runs):
     for name, responses in runs.items():
-        for how in ({"ci": 0.95}, {"ci": 0.8, "method": "percentile", "seed": 4}):
-            found = score(responses, resamples=RESAMPLES, **how).set_index("score")
-            t.add(f"{name}, {', '.join(map(str, how.values()))}", found[["low", "high"]])
-        curve = curve_table(responses, points=6, resamples=RESAMPLES)
+        for level in (0.95, 0.8):
+            found = score(responses, ci=level).set_index("score")
+            t.add(f"{name}, {level}", found[["low", "high"]])
+        curve = curve_table(responses, points=6)
         t.add(f"{name}, curve", curve.set_index("place")[["value", "low", "high"]])
         if responses.table["subject"].notna().all():
-            for method in ("wilson", "bca", "percentile"):
-                found = score(responses, ci=0.95, clusters="subject", resamples=RESAMPLES, method=method)
-                t.add(f"{name}, clusters, {method}", found.set_index("score").loc[PRINTED, ["low", "high"]])
-            found = score(responses, by="subject", ci=0.9, resamples=RESAMPLES, thresholds=(1.0,))
+            found = score(responses, ci=0.95, clusters="subject")
+            t.add(f"{name}, clusters", found.set_index("score").loc[PRINTED, ["low", "high"]])
+            found = score(responses, by="subject", ci=0.9, thresholds=(1.0,))
             t.digest(f"{name}, by subject", found.set_index(["subject", "score"])[["value", "low", "high"]])
-        found = score(responses, by="method", ci=0.9, resamples=RESAMPLES, thresholds=())
+        found = score(responses, by="method", ci=0.9, thresholds=())
         t.digest(f"{name}, by method", found.set_index(["method", "score"])[["value", "low", "high"]])
 
 
@@ -607,7 +604,7 @@ def reliability_of(table):
     "A row for each bin."
     scores = {s: rows.set_index("place") for s, rows in calibration.reliability(table).groupby("score")}
     kept = scores["accuracy"]
-    edges = pd.DataFrame([(said[0].n, said[0].of) for said in kept["remarks"]], kept.index, ["low", "high"])
+    edges = pd.DataFrame({"low": scores["lower edge"]["value"], "high": kept.index}, kept.index)
     means = {"confidence": scores["confidence"]["value"], "accuracy": kept["value"]}
     means |= {"accuracy_low": kept["low"], "accuracy_high": kept["high"], "gap": scores["gap"]["value"]}
     return edges.assign(n=kept["n"].astype(int), **means).set_axis(table.index)

@@ -8,9 +8,9 @@ from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import CoraError
 from cora_nb.benchmarks.samples import shuffle_choices
 from cora_nb.interop.cat import read_cat
+from cora_nb.metrics.account import account
 from cora_nb.metrics.comparison import compare, compare_counts
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.account import account, paper_counts
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.protocol import Reply
@@ -38,19 +38,17 @@ ORGANISMS = {  # option -> how the organism is asked
 
 
 @lru_cache(maxsize=None)
-def counts(name, option):
-    "The counts of an organism that is asked in one of the ways."
+def known(name, option):
+    "The account of an organism that is asked in one of the ways."
     how = {"max_new_tokens": 1, **ORGANISMS[option]}
     made = make_variants(QUESTIONS, **how.pop("variants", {}))
     asking = Asking(how.pop("template", "cora"), parse=how.pop("rule", "first_token"))
-    return paper_counts(
-        account(evaluate(CausalRespondent(f"organism/{name}", **how), made, asking, progress=False, strict=None))
-    )
+    return account(evaluate(CausalRespondent(f"organism/{name}", **how), made, asking, progress=False, strict=None))
 
 
 def moved(name, option):
     "Differences of scores from the base."
-    return compare_counts(counts(name, option), counts(name, "base"), resamples=2000, scores=SCORES)
+    return compare_counts(known(name, option), known(name, "base"), resamples=2000, scores=SCORES)
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ from scipy.special import expit, logit, ndtr
 from scipy.stats import beta
 
 from cora_nb.core import Question
-from cora_nb.metrics.account import score_counts
+from cora_nb.metrics.account import Account, score_counts
 from cora_nb.metrics.contributions import score_intervals
 from cora_nb.metrics.sampled import part_estimates
 from cora_nb.runs.asking import Precise
@@ -181,12 +181,13 @@ def ability(kind, effect):
     return log_odds(x, QUANTILES), right * (1 - right + always)
 
 
-def counts_of(outcomes, state=None):
-    "The table of `count_hits`: of all outcomes, or of what was asked of them."
+def account_of(outcomes, state=None):
+    "The account of all outcomes, or of what was asked of them."
     right = outcomes if state is None else state == RIGHT
-    unasked = 0 if state is None else (state == _UNASKED).sum(axis=1)
-    table = {"hits": right.sum(axis=1), "trials": right.shape[1], "original": right[:, 0].astype(float)}
-    return pd.DataFrame(table | {"unasked": unasked})
+    unknown = np.zeros(len(right), dtype=int) if state is None else (state == _UNASKED).sum(axis=1)
+    table = {"right": right.sum(axis=1), "unknown": unknown, "own_right": right[:, 0].astype(float)}
+    table["wrong"] = right.shape[1] - table["right"] - unknown
+    return Account(pd.DataFrame(table))
 
 
 def over_questions(outcomes, cells, methods, order, half_width):
@@ -194,7 +195,7 @@ def over_questions(outcomes, cells, methods, order, half_width):
     if order is not None:
         survey = survey_once(outcomes, cells, methods, order, stop=Precise(half_width=half_width))
     if order is None or survey.exact:
-        return tuple(score_intervals(counts_of(outcomes), (1.0,)).loc["CoRA", ["value", "low", "high"]])
+        return tuple(score_intervals(account_of(outcomes), (1.0,)).loc["CoRA", ["value", "low", "high"]])
     value, *ends = phase_estimates(survey.counts(), squared_quantile(survey.level_at_stop))["CoRA"]
     wilson = count_interval(value * len(outcomes), len(outcomes), 0.95)[1:]
     return value, *np.clip(moved_interval(value, [ends, wilson]), 0, 1)
@@ -232,8 +233,8 @@ def one_score(name, outcomes, order, half_width):
     (N, K), mine = outcomes.shape, outcomes[order]
 
     def ends(questions, level):
-        counts = counts_of(mine[:questions], survey.state[:questions])
-        return part_estimates(counts, N, level, [name]).loc[name, ["low", "high"]].to_numpy(float)
+        rows = account_of(mine[:questions], survey.state[:questions]).questions
+        return part_estimates(rows, N, level, [name]).loc[name, ["low", "high"]].to_numpy(float)
 
     cells = np.tile(np.maximum(0, np.arange(K) - 1), (N, 1))
     limits = _settling_limits([name])
@@ -262,7 +263,7 @@ def whole_questions(orders, half_width, only):
             for name in ("MV", "RC", "MCQA+", "CORE", "BMCA(0.8)"):
                 if only not in f"{N} {who} {name}":
                     continue
-                truth, rows = score_counts(counts_of(outcomes))[name], []
+                truth, rows = score_counts(account_of(outcomes))[name], []
                 for seed in range(orders):
                     survey, low, high = one_score(
                         name, outcomes, np.random.default_rng(seed).permutation(N), half_width
