@@ -67,7 +67,7 @@ class GateOptions:
     margin: float = None  # with --against: how much worse they may be, such as 0.02
     at_least: str = None  # what scores of the run must be at least, as CoRA=0.4,MCQA=0.6
     alpha: float = 0.05  # how probable it may be that a run on the limit of a condition passes it
-    clusters: str = None  # a column whose values belong together, such as subject
+    clusters: str = None  # a column of what belongs together, such as subject or passage
     trials: str = "first"  # all: count every repetition of a prompt as a further reply
     differ: str = None  # with --against: what the prompts differ in on purpose, with commas, such as template,shots
 

@@ -33,6 +33,7 @@ from cora_nb.cli.failures import (
     end_incomplete,
     failed_line,
     failures_said,
+    print_faults,
     print_unread,
     refuse_lost,
     stop_line,
@@ -50,10 +51,12 @@ from cora_nb.cli.shared import (
 )
 from ..checks import check_count, check_option
 from ..report.render import render
-from ..report.tables import score_table
+from ..report.sentences import short_table, steadiness_lines
+from ..report.tables import plain_line
 from ..responses.files import check_folder, write_responses
 from ..runs.asking import as_spending
 from ..runs.evaluate import plan, prepare, Running, Tryout, try_respondent
+from ..responses.runs import Runs
 from ..runs.shards import shard_of
 from ..variants.families import make_variants
 
@@ -128,7 +131,10 @@ def cora_run(given: RunOptions):
     print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {given.family}\n")
     with failures_said():
         shown = {name: run.count_failed_as_wrong() if given.failed == "wrong" else run for name, run in runs.items()}
-        print(render(score_table(shown, beyond=beyond), digits=given.digits))
+        print_faults(shown)
+        print(render(short_table(Runs(shown), beyond), digits=given.digits, below=["in brackets: 95% intervals"]))
+    steady = [line for name, run in shown.items() for line in steadiness_lines(name, run)]
+    print("\n".join(["", *map(plain_line, steady)]))
     for name, responses in runs.items():
         lines = [f"{name}: {replies_line(responses)}", *from_store[name]]
         print("\n" + "\n  ".join(line for line in lines if line))
@@ -181,6 +187,7 @@ def cora_try(given: TryOptions):
     with open_store(given.store, [who]) as replies:
         store, wanted = store_for(who, replies), given.questions
         tried = try_respondent(who, found, asking, given.family, given.seed, wanted, store=store, **worded)
+        print_faults({who.name: tried.run})
         print(tried)
         refuse_lost(tried.run)
         variants = make_variants(found, family=given.family, seed=given.seed, **worded)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..checks import check_option
-from .failures import end_incomplete, failed_line, failures_said, print_unread
+from .failures import end_incomplete, failed_line, failures_said, print_faults, print_unread
 from .commands import command
 from .shared import name_on_disk, own_scores
 from ..core import CoraError
@@ -52,15 +52,6 @@ def _choose_trials(
         raise CoraError(f"--trial is a repetition's number from 0, got {trial}; --trials all counts all of them")
     return responses.trial(trial)
 
-# %% ../../nbs/cli/table.ipynb #4481ae9f
-def _uneven_trials(
-    responses: Responses,  # a run
-) -> str:  # such as "1 to 11 for each variant"; empty if each variant was asked equally often
-    "The range of the numbers of repetitions, if they differ."
-    counts = responses.table.groupby(["question_id", "method", "index"], observed=True).size()
-    least, most = counts.min(), counts.max()
-    return "" if least == most else f"{least} to {most} for each variant"
-
 # %% ../../nbs/cli/table.ipynb #a052eb41
 @dataclass(frozen=True)
 class TableOptions:
@@ -74,6 +65,7 @@ class TableOptions:
     trial: int = None  # the number of the one repetition to score; without it, the first
     trials: str = "first"  # all: score every repetition of a prompt as a further reply
     interval: float = None  # level of an interval behind each score, such as 0.95; without it, none
+    clusters: str = None  # with --interval: a column of what belongs together, such as subject or passage
     score: str = None  # measures beside the scores (cora_list scores), or your own as FILE.py:NAME, with commas
     failed: str = "unknown"  # wrong: count failed prompts as wrong, however many there are
 
@@ -91,17 +83,17 @@ def cora_table(given: TableOptions):
     if given.interval is not None and not 0 < given.interval < 1:
         raise CoraError(f"interval must be a level between 0 and 1, such as 0.95, got {given.interval!r}")
     check_option("failed", given.failed, ("unknown", "wrong"))
+    if given.clusters is not None and given.interval is None:
+        raise CoraError("--clusters needs intervals: give their level, such as --interval 0.95")
     named = dict(zip(column_names(given.runs), map(read_responses, given.runs)))
     chosen = {name: _choose_trials(responses, given.trial, given.trials) for name, responses in named.items()}
-    for name, responses in chosen.items():
-        if responses.pooled and (counts := _uneven_trials(responses)):
-            print(f"cora_table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
     aside = format != "text" or given.out is not None
     print_unread(chosen, aside=aside)
+    print_faults(chosen, aside=aside)
     if given.failed == "wrong":
         chosen = {name: responses.count_failed_as_wrong() for name, responses in chosen.items()}
     with failures_said():
-        scores = score_table(chosen, beyond=own_scores(given.score), ci=given.interval)
+        scores = score_table(chosen, own_scores(given.score), given.interval, clusters=given.clusters)
         above, below = _interval_lines(given.interval, format)
         facts = {
             name: {"read_from": path, **run.facts.plain()} for path, (name, run) in zip(given.runs, chosen.items())
@@ -163,9 +155,10 @@ def page_lines(
     figures: Path | None = None,  # the folder for its figures; None: do not save them
 ) -> str:  # lines for the screen
     "Write the page and the figures of a command's runs, or say how to make them."
-    said = [f"a page to look at: {shlex.join(['cora_report', *map(str, folders)])}"]
+    told = {"all scores": "cora_table", "a page to look at": "cora_report"}
+    said = [f"{what}: {shlex.join([command, *map(str, folders)])}" for what, command in told.items()]
     if page is not None:
-        said = [_written(make_report(runs).save(page))]
+        said[1] = _written(make_report(runs).save(page))
     if figures is not None:
         said.append(f"figures: {len(save_pictures(Runs(runs), figures))} files in {figures}")
     return "\n".join(said)

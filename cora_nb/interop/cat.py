@@ -7,6 +7,7 @@ __all__ = ['Record', 'trace_sources', 'read_cat', 'import_cat']
 
 # %% ../../nbs/interop/cat.ipynb #fdb528eb
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -151,9 +152,13 @@ def read_cat(
     The question's id is its place in the file, from 0. Raises `BadRow` naming row, field and value, or
     `CoraError` for the file as a whole. With `on_bad="skip"` bad rows are left out with a warning that counts them.
     """
+    return _records_of(path, BadRows(path, on_bad))
+
+
+def _records_of(path: str | Path, bad: BadRows) -> list[Record]:
+    "The recorded replies of a file; what cannot be read goes into `bad`, under the question's id."
     from tqdm import tqdm
 
-    bad = BadRows(path, on_bad)
     table = read_table(path, Expected(bad_cells=True))
     if missing := [c for c in ("question", "expanded_evaluation") if c not in table.columns]:
         raise CoraError(f"{path}: the column {', '.join(missing)} is missing; there are {', '.join(table.columns)}")
@@ -164,7 +169,7 @@ def read_cat(
                 raise row
             records += _row_records(row, number, table.file)
         except BadRow as e:
-            bad.add(e)
+            bad.add(BadRow(e.why, e.file, e.row, e.id or str(number - 1), e.field, e.value))
     bad.warn()
     if not records:
         raise CoraError(f"{path}: no row holds recorded replies")
@@ -183,11 +188,13 @@ def import_cat(
     """
     if select is not None:
         raise CoraError(f"{path}: a file of CAT has no parts to select from, got {select!r}")
-    records = read_cat(path, on_bad)
+    records = _records_of(path, bad := BadRows(path, on_bad))
     mcq, verdicts = get_form("mcq"), None
     if parse is None:
         verdicts = [mcq.judge(r.prediction, r.variant.answer, r.variant.n_choices) for r in records]
-    facts = {"imported": {"file": Path(path).name, "format": "CAT", "parse": parse or "as recorded"}}
+    many = max(Counter(r.variant.question_id for r in records).values())  # replies of a row
+    told = {"file": Path(path).name, "format": "CAT", "parse": parse or "as recorded"}
+    facts = {"imported": told | bad.told(many)}
     return make_responses(
         [r.variant for r in records],
         [r.reply for r in records],

@@ -519,6 +519,13 @@ def _coverage_notes(reader: _Reader, records: Sequence[InspectRecord]) -> list[s
     return notes
 
 
+def _not_here(reader: _Reader, records: Sequence[InspectRecord]) -> int:
+    "How many samples of the data set the log does not have, if each was to be asked once."
+    spec = reader.header.eval
+    planned = len(spec.dataset.sample_ids or ()) if (spec.config.epochs or 1) == 1 else 0
+    return max(planned - len(records) - len(reader.bad), 0)
+
+
 def _difference_note(records: Sequence[InspectRecord], verdicts: Sequence[Verdict], scorer: str) -> str:
     "How often a scorer's verdict and ours differ."
     judged = [(r, v, x) for r, v in zip(records, verdicts) if (x := r.readings.get(scorer)) and x.right is not None]
@@ -570,6 +577,7 @@ def import_inspect(
         facts["run"] = told["run"] | known.run.plain()
     if not by_tool:
         facts["asked"] = facts.get("asked", {}) | {"parse": {form: rule_name(r) for form, r in rules.items()}}
-    facts["imported"] = told["imported"] | {"scorer": scorer, "parse": said, "notes": notes}
+    facts["imported"] = told["imported"] | {"scorer": scorer, "parse": said, "notes": notes} | reader.bad.told()
+    facts["imported"]["left_out"] += _not_here(reader, records)
     replies, trials = [r.reply for r in records], [r.trial for r in records]
     return make_responses(variants, replies, "careful", trials, header.eval.model, facts, verdicts)

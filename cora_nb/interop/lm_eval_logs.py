@@ -686,7 +686,7 @@ def import_lm_eval(
     asked = _fitting(asked, path, bad)
     bad.warn()
     exported = _exported_facts(config) if ours else Facts()
-    log = _Log(task, results, _model_name(results, path), notes, len(bad))
+    log = _Log(task, results, _model_name(results, path), notes, bad)
     found, read = _graded(asked, parse, _own_rule(exported) if ours else None, log.model, path)
     return _with_facts(asked, found, read, log, exported)
 
@@ -719,7 +719,7 @@ class _Log:
     results: dict[str, Any]
     model: str
     notes: list[str]
-    left_out: int  # rows
+    bad: BadRows  # left out
 
 
 def _with_facts(asked: list, found: Responses, read: str | dict | None, log: _Log, exported: Facts) -> Responses:
@@ -731,6 +731,6 @@ def _with_facts(asked: list, found: Responses, read: str | dict | None, log: _Lo
     run["benchmark"] = exported.run.benchmark or log.task
     who = {"respondent": "lm-eval", "name": log.model, "shares": not sample.drawn}
     notes = log.notes + _notes(asked, found, log.task, log.results)
-    imported |= {"left_out": log.left_out, "notes": notes}
+    imported |= log.bad.told() | {"notes": notes}
     facts = {"respondent": who, **_asked_facts([v for _, v in asked], exported), "run": run, "imported": imported}
     return Responses(found.table, found.questions, facts, log.model)

@@ -11,6 +11,7 @@ import math
 import re
 import warnings
 from ast import literal_eval
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -615,6 +616,7 @@ def import_table(
         "format": "table",
         "parse": rule or "as in the column prediction",
         "left_out": len(rows.bad),
+        "left_out_of": dict(Counter(id for at in rows.bad if (id := data["question_id"][at]) is not None)),
         "notes": notes,
     }
     facts = {"imported": told}

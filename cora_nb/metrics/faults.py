@@ -23,7 +23,9 @@ _NEARLY = 0.9  # share of the replies
 
 def faults(
     run: Responses | pd.DataFrame,  # a run
-) -> pd.DataFrame:  # a result, often empty: `never chosen`, `nearly always` by `place`; `none right`, `all right` by `method`
+) -> (
+    pd.DataFrame
+):  # a result, often empty: `never chosen`, `nearly always` by `place`; `none right`, `all right` by `method`
     """What looks like a fault of the server, of the template or of the reading of replies.
 
     A table without places or methods has no rows about them.

@@ -37,7 +37,7 @@ def _label(slot: object) -> str:
 def method_table(
     responses: Responses | pd.DataFrame,  # a run
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # a result: scores "accuracy", "replies" (their number) and "chance" by `method`
+) -> pd.DataFrame:  # a result: scores "accuracy" and "chance" by `method`
     """Accuracy of each method with an interval over questions, and the accuracy of guessing.
 
     `n` is the number of questions. There is no "chance" where the number of choices is not known. Raises `CoraError`
@@ -51,7 +51,6 @@ def method_table(
         value, low, high = share_of_asked(np.nansum(part, axis=1), sizes, level)
         about = {"method": method, "n": int((sizes > 0).sum())}
         rows.append({**about, "score": "accuracy", "value": value, "low": low, "high": high})
-        rows.append({**about, "score": "replies", "value": sizes.sum()})
         if method in chance:
             rows.append({**about, "score": "chance", "value": chance[method]})
     return make_result(rows, **about_run(found))

@@ -79,7 +79,8 @@ def _number(cell: dict, printing: Printing) -> str:
     value, low, high = (number_text(scale * cell.get(c, math.nan), digits) for c in ("value", "low", "high"))
     estimated = cell.get("status") == "estimated"  # never without its interval
     value = ESTIMATE * (estimated and value != UNKNOWN) + value
-    known = cell.get("status") == "exact" and low == high == value  # nothing was left to estimate
+    ends = cell.get("low", math.nan), cell.get("high", math.nan)
+    known = any(r.kind == "exact" for r in cell.get("remarks", ())) and ends[0] == ends[1]  # nothing to estimate
     told = (printing.interval or estimated) and not known
     return f"{value} [{low}, {high}]" if told and UNKNOWN not in (value, low, high) else value
 

@@ -44,12 +44,14 @@ def arrange(
     return [(group, s) for group, members in order.items() for s in members if s in names]
 
 # %% ../../nbs/report/tables.ipynb #9d75daae
-def _scores_of(name: str, run: object, ci: float | None, also: Sequence[str] = ()) -> pd.DataFrame:
+def _scores_of(
+    name: str, run: object, ci: float | None, also: Sequence[str] = (), clusters: str | None = None
+) -> pd.DataFrame:
     "The result of one run, numbers finite or NaN. Raises `CoraError` naming the run, the score and the value."
     if isinstance(run, Responses):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewWarning)  # printed below the table
-            table = score(run, ci=ci, also=also)
+            table = score(run, ci=ci, also=also, clusters=clusters)
         if also:  # other remarks would stop ranks; a measure has its own
             rows = zip(table["score"], table["remarks"])
             table["remarks"] = [few_remarks(said) if _of_measure(name) else said for name, said in rows]
@@ -126,6 +128,7 @@ def score_table(
     beyond: bool | Sequence[str] = False,  # beyond the paper's tables: all scores, or scores and measures by name
     ci: float | None = None,  # level of intervals for the responses, such as 0.95; None: no intervals
     guesser: bool = True,  # beside the runs, what guessing gives on the same variants
+    clusters: str | None = None,  # a column of clusters of questions, such as "subject", for the intervals
 ) -> pd.DataFrame:  # a result: the scores of each run in the paper's order, unrounded, with remarks: see above
     """Scores of several runs, in the order of Tables 1 to 4 of the CoRA paper, and those of precise stopping.
 
@@ -133,7 +136,10 @@ def score_table(
     """
     given = _by_name(runs)
     also = [] if isinstance(beyond, bool) else [name for name in beyond if name in RUN_SCORES]
-    found, differ = {name: _scores_of(name, run, ci, also) for name, run in given.items()}, _differences(given)
+    found, differ = (
+        {name: _scores_of(name, run, ci, also, clusters) for name, run in given.items()},
+        _differences(given),
+    )
     wanted = arrange(s for table in found.values() for s in table["score"])
     beyond = beyond is True or [*(beyond or ()), *_asked_for(given)]
     scores = [s for group, s in wanted if group != BEYOND or beyond is True or beyond and _wanted(s, beyond, also)]

@@ -77,7 +77,9 @@ def test_p_and_notes_have_columns():
 
 
 def test_why_there_are_no_ranks(simulated):
-    sheet = book_of(score_table({name: simulated[name] for name in ("a", "part")}, guesser=False), caption="C")["scores"]
+    sheet = book_of(score_table({name: simulated[name] for name in ("a", "part")}, guesser=False), caption="C")[
+        "scores"
+    ]
     rows = rows_of(sheet)
     assert rows[0][2:] == ["a", "a note", "part", "part note"]
     assert {row[5] for row in rows[1:] if row[4] is not None} == {None, "2 of 20 variants"}  # None: MCQA
