@@ -32,7 +32,7 @@ def question_column(
 ) -> pd.Series:  # a value for each question, index `ids`
     "The value of a column for each question. Raises `CoraError` where the column or a value is missing."
     told = responses.questions
-    if column not in responses.table and column in told:
+    if column not in responses.table and column in told and told[column].notna().any():
         found = told.set_index("question_id")[column]
     else:
         table = pd.concat([need(responses, column, trials="all", failed="unread").table, responses.absent])

@@ -158,10 +158,10 @@ GUESSER = "a guesser"
 
 
 def _guessed(runs: Mapping[str, object], scores: Sequence[str]) -> dict[str, tuple[pd.DataFrame, str | None]]:
-    "What guessing gives on the variants of each run, and their family: once if it is the same for all, else for each."
+    "What guessing gives on whole divergence sets of each run, and their family: once if it is the same, else for each."
     found = {}
     for name, run in runs.items():
-        if not isinstance(run, Responses):
+        if not isinstance(run, Responses) or run.complete is False:
             continue
         with suppress(CoraError):  # the number of choices is not known
             table = chance_scores(run)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'FEW_QUESTIONS', 'kinds', 'cluster_table', 'draw_questions', 'left_out', 'pseudo_values', 'design_effect',
-           'interval', 'few_clusters', 'few_unlike', 'FewWarning', 'warn_of_few']
+           'interval', 'few_clusters', 'FewWarning', 'warn_of_few']
 
 # %% ../../nbs/stats/resampling.ipynb #714c6f7d
 import warnings
@@ -201,15 +201,6 @@ def few_clusters(
     least = 2.0 ** (1 - G)  # of all ways to exchange, none and all
     enough = level is None or least < 1 - level
     return (Remark("few", G, what="cluster", why="" if enough else "exchanges"),)
-
-
-def few_unlike(
-    each: np.ndarray,  # contribution of each kind of question to a score, shape `(n_kinds,)`
-    sizes: np.ndarray,  # number of questions of each kind, shape `(n_kinds,)`
-) -> tuple[Remark, ...]:  # empty where enough questions differ
-    "A remark where nearly all questions have the same contribution."
-    n = int(np.sum(sizes) - np.bincount(np.unique(np.round(each, 6), return_inverse=True)[1], sizes).max())
-    return (Remark("few_unlike", n),) if n < FEW_QUESTIONS else ()
 
 
 class FewWarning(UserWarning):

@@ -56,7 +56,7 @@ def test_scores_level_and_seed_arrive(tmp_path, monkeypatch, capsys):
     cora_run(
         [ANN], limit=150, seed=3, stop="precise", precise_for="MCQA, BMCA(1), BMCA(1.0)", half_width=0.1, level=0.9
     )
-    assert "CORE" not in (out := capsys.readouterr().out) and "intervals of 90% in brackets" in out
+    assert " CORE " not in (out := capsys.readouterr().out) and "intervals of 90% in brackets" in out
     sample = read_responses("responses/math/ann").facts.sample.plain()
     wanted = {"scores": ["MCQA", "BMCA(1.0)"], "half_width": 0.1, "level": 0.9, "seed": 3}
     assert {name: sample[name] for name in wanted} == wanted

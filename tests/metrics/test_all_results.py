@@ -29,7 +29,7 @@ from cora_nb.metrics import (
     order,
     scoring,
 )
-from cora_nb.metrics.account import account, paper_counts, score_counts
+from cora_nb.metrics.account import account, score_counts
 from cora_nb.metrics.scores import run_scores
 from cora_nb.papers import hidden_states
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, stack_tables, prepare_steps
