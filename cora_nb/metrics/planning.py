@@ -39,9 +39,9 @@ def questions_needed(
 ) -> int:  # number of questions; for a difference without pilot and discordance, of each of the two
     """The number of questions for an interval of a half width, or for a paired test that finds a difference.
 
-    If the expected values or the pilot are right, the interval (planned as Wilson's for an accuracy, else from resamples) has on
-    average at most the half width, and p of `compare` is below 1 - level with the probability `power`, to within three
-    points. A pilot of fewer than about fifty questions is only a hint. With a pilot and neither `difference` nor
+    If the expected values or the pilot are right, the interval (planned as Wilson's for an accuracy, or from resamples)
+    has on average at most the half width, and p of `compare` is below 1 - level with the probability `power`, to within
+    three points. A pilot of fewer than about fifty questions is only a hint. With a pilot and neither `difference` nor
     `half_width`, the difference is that of the pilot. Raises `CoraError` for arguments that do not fit together.
     """
     check_level(level)

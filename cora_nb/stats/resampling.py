@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from ..checks import check_count, check_level, check_option, check_seed
 from ..core import CoraError
@@ -26,12 +27,17 @@ def kinds(
     rows = np.ascontiguousarray(rows, dtype=float)
     if rows.ndim != 2 or not len(rows):
         raise CoraError(f"rows must have at least one row of numbers, got the shape {rows.shape}")
+    code = np.zeros(len(rows), dtype=np.int64)
+    for column in (rows + 0.0).T:  # by hashes: sorting a million rows takes twenty times as long
+        part, different = pd.factorize(column, use_na_sentinel=False)
+        code = pd.factorize(code * len(different) + part)[0]
+    few = rows[~pd.Series(code).duplicated().to_numpy()] + 0.0
     found, kind = (
-        np.unique(rows + 0.0, axis=0, return_inverse=True, equal_nan=False)
-        if not np.isnan(rows).any()
-        else _kinds_with_nan(rows)
+        np.unique(few, axis=0, return_inverse=True, equal_nan=False)
+        if not np.isnan(few).any()
+        else _kinds_with_nan(few)
     )
-    return found, kind.reshape(-1)
+    return found, kind.reshape(-1)[code]
 
 
 def _kinds_with_nan(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
