@@ -65,7 +65,7 @@ class Account:
         n, prompts = self.outside
         if not n:
             return self.questions
-        each = np.bincount(np.arange(prompts) % n, minlength=n)  # as even as whole numbers can be
+        each = prompts // n + (np.arange(n) < prompts % n)  # as even as whole numbers can be
         lost = pd.DataFrame({"unknown": each, "own_unknown": 1.0})
         return pd.concat([self.questions, Account(lost).questions])
 
@@ -134,7 +134,7 @@ def _times(found: Responses) -> int:
 # %% ../../nbs/metrics/account.ipynb #f03718be
 def _with_lost(known: Account, found: Responses) -> Account:
     "The account with what the run does not hold."
-    questions, why, (n, prompts) = known.questions, list(known.why), known.outside
+    questions, why, (n, prompts), elsewhere = known.questions, list(known.why), known.outside, known.elsewhere
     if len(found.absent):
         keys = [c for c in ("question_id", "method", "index") if c in found.absent]
         rows = found.absent.drop_duplicates(keys)
@@ -146,18 +146,24 @@ def _with_lost(known: Account, found: Responses) -> Account:
         why.append("absent")
     if found.facts.shard is not None:
         whole = as_facts(found.facts.shard.whole)
-        n += max((whole.benchmark.questions or 0) - len(known), 1)
-        prompts += max((whole.variants.count or 0) - len(found), n)
+        others = (whole.benchmark.questions or 0) - len(known), (whole.variants.count or 0) - len(found)
+        if 0 < others[0] <= others[1] <= _MOST * len(found):
+            n, prompts = n + others[0], prompts + others[1]
+        else:  # nobody knows how large the run is
+            elsewhere += len(found)
         why.append("shard")
     total, told = found.left_out
     if total:
         ids = pd.Series({id: k for id, k in told.items() if id in questions.index}, dtype=int)
         questions = _with_unknown(questions, ids)
         others = [k for id, k in told.items() if id not in ids.index]
-        unnamed = total - int(ids.sum()) - sum(others)
-        n, prompts = n + len(others) + unnamed, prompts + sum(others) + unnamed
+        n, prompts = n + len(others), prompts + sum(others)
+        elsewhere += total - int(ids.sum()) - sum(others)
         why.append("left_out")
-    return replace(known, questions=questions, why=tuple(why), outside=(n, prompts))
+    return replace(known, questions=questions, why=tuple(why), outside=(n, prompts), elsewhere=elsewhere)
+
+
+_MOST = 10_000  # times as many prompts as a shard has: a run of more shards than that is nobody's
 
 
 def _unknown_rows(prompts: pd.Series, original: pd.Series) -> pd.DataFrame:
@@ -286,7 +292,7 @@ def score_bounds(
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
     everything: bool = True,  # unread and missing replies are open, too; else only those that are unknown
 ) -> pd.DataFrame:  # index the scores; columns `least`, `most`, NaN where the original or the set is not known
-    "The least and the most that each score could be. Exact for registered scores of the package."
+    "The least and the most that each score could be; NaN for one that is not `monotone`."
     found: dict[str, list] = {}
     for counts in possible(known, everything):
         for name, values in weighted_scores(counts, thresholds).items():
@@ -295,6 +301,7 @@ def score_bounds(
     bounds = pd.DataFrame.from_dict(found, orient="index", columns=["least", "most"]).rename_axis("score")
     if known.questions["missing"].isna().any():
         bounds.loc[[name for name in bounds.index if get_score(name).complete]] = np.nan
+    bounds.loc[[name for name in bounds.index if not get_score(name).monotone]] = np.nan
     return bounds if not known.elsewhere else bounds * np.nan
 
 # %% ../../nbs/metrics/account.ipynb #b421f803

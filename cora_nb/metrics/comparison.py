@@ -78,7 +78,13 @@ def matched_accounts(
     """
     known = {name: account(run) for name, run in matched_runs(runs, common).items()}
     ids = next(iter(known.values())).questions.index
-    return {name: replace(each, questions=each.questions.loc[ids]) for name, each in known.items()}
+    return {name: _there(replace(each, questions=each.questions.loc[ids])) for name, each in known.items()}
+
+
+def _there(known: Account) -> Account:
+    "The account of the variants that are there: a comparison is about those that both runs have."
+    here = known.part(np.ones(len(known), dtype=bool))
+    return replace(here, questions=here.questions.assign(missing=0.0, own_missing=0.0))
 
 # %% ../../nbs/metrics/comparison.ipynb #a2cd7c45
 def _common_questions(runs: Runs) -> Runs:
@@ -357,7 +363,7 @@ def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **optio
     groups = _clusters(runs, clusters, next(iter(known.values())).questions.index)
     tables = {pair: _pair_table(runs, known, pair, groups, **options) for pair in pairs}
     unknown, rows = _unknown_scores(tables[pairs[0]].index, runs, stacklevel=4), []
-    judged, few = {name: known_scores(_there(c)) for name, c in known.items() if not is_estimate(runs[name])}, {}
+    judged, few = {name: known_scores(c) for name, c in known.items() if not is_estimate(runs[name])}, {}
     for name in tables[pairs[0]].index:
         found = pd.DataFrame({pair: table.loc[name] for pair, table in tables.items()}).T
         found = found[["difference", "low", "high", "p"]].astype(float)
@@ -371,7 +377,8 @@ def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **optio
             open_, bounds = _open_pair(name, pair, known, judged)
             said = () if name in unknown else tables[pair].loc[name, "remarks"]
             few[name] = few.get(name) or few_remarks(said)
-            told = unlike[pair] + said + open_ + _about_all(name, runs) + _alone(name, [known[who] for who in pair])
+            told = unlike[pair] + said + open_ + _about_all(name, runs)
+            told += _alone(name, [known[who] for who in pair]) if name not in unknown else ()
             about["remarks"] = (unknown.get(name) or adjusted * (p == p)) + told
             about["status"] = "estimated" if any(r.kind == "estimate" for r in said) else None
             rows.append(about | {"value": difference, "low": low, "high": high, "p": p, **bounds})
@@ -382,11 +389,6 @@ def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **optio
 def _alone(name: str, known: Sequence[Account]) -> tuple[Remark, ...]:
     "A remark on a CoRA that depends on the accuracy alone for one of the respondents."
     return (ACCURACY_ALONE,) * (name == "CoRA" and any(says_nothing(each) for each in known))
-
-
-def _there(known: Account) -> Account:
-    "The account of the variants that are there: a comparison is about those that both runs have."
-    return replace(known, questions=known.questions.assign(missing=0.0))
 
 
 def _pair_table(runs: Runs, known: Mapping, pair: tuple, clusters: Any, **options: Any) -> pd.DataFrame:
@@ -420,6 +422,8 @@ def _about_all(name: str, runs: Runs) -> tuple[Remark, ...]:
     "Remarks on all numbers of a score: that it is the paper's on another family alone, or about the first repetition."
     family = next(iter(runs.values())).family
     other = () if score_label(name, family) == name else (Remark("family", what=family),)
+    if not get_score(name).originals_only:  # of parts that were chosen
+        other += tuple(dict.fromkeys(r for run in runs.values() if run.chosen for r in account(run).part_of))
     return other + tuple(dict.fromkeys(remark for run in runs.values() for remark in run.trial_remarks))
 
 
@@ -478,7 +482,7 @@ def rank_table(
     ids = next(iter(known.values())).questions.index
     groups = _clusters(matched, clusters, ids)
     drawn = resampled_scores(put_together(list(known.values())), resamples, seed, groups)
-    judged = {name: known_scores(_there(each)) for name, each in known.items()}
+    judged = {name: known_scores(each) for name, each in known.items()}
     values = pd.DataFrame({name: table["value"] for name, table in judged.items()})
     unknown, rows = _unknown_scores(names, matched), []
     values.loc[list(unknown)] = np.nan

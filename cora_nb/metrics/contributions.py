@@ -115,11 +115,12 @@ ACCURACY_ALONE = Remark("accuracy_alone")  # beside a CoRA that says nothing of 
 
 def says_nothing(
     known: Account,  # of a run
-    level: float = 0.95,  # of the interval
+    clusters: np.ndarray | None = None,  # cluster of each question
 ) -> bool:
-    "Whether CoRA depends on the accuracy alone here, since the interval of BMCA(1.0) reaches 0."
-    found = score_intervals(known, (1.0,), level).loc["BMCA(1.0)"]
-    return len(known) > 1 and found["value"] == found["value"] and not found["low"] > 0
+    "Whether CoRA depends on the accuracy alone here, since the 95% interval of BMCA(1.0) reaches 0."
+    rows = paper_counts(replace(known, outside=(0, 0)))
+    whole = (rows["hits"] >= rows["trials"]).to_numpy(float)
+    return len(whole) > 1 and not mean_interval(whole, 0.95, _units(clusters, len(whole)))[0] > 0
 
 # %% ../../nbs/metrics/contributions.ipynb #5a0e1056
 def thresholds_of(

@@ -17,8 +17,9 @@ from ..responses.runs import about_run
 from ..results import make_result
 
 # %% ../../nbs/metrics/faults.ipynb #bf7fc1c8
-_SHOWN, _THERE, _ENOUGH = 100, 10, 20  # replies
+_SHOWN, _THERE = 100, 10  # replies
 _NEARLY = 0.9  # share of the replies
+_BY_CHANCE = 0.001  # in all kinds of variants, or places, together
 
 
 def faults(
@@ -46,7 +47,8 @@ def _places(found: Responses) -> list[dict]:
         shown = size > place
         there, n = int((answer == place).sum()), int((shown & read).sum())
         taken = int((chosen == place).sum())
-        if not taken and n >= _SHOWN and there >= _THERE:
+        by_chance = np.log1p(-1 / size[shown & read].clip(min=2)).sum()  # of no reply there
+        if not taken and n >= _SHOWN and there >= _THERE and by_chance <= np.log(_BY_CHANCE / size.max()):
             rows.append({"score": "never chosen", "place": place + 1, "value": 0.0, "n": n})
         few = (answer[shown & read] == place).mean() < 0.6 if n else False
         if n >= _SHOWN / 2 and taken > _NEARLY * n and few:
@@ -65,16 +67,15 @@ def _methods(found: Responses) -> list[dict]:
     except CoraError:  # the number of choices is not known
         guessed = np.full(len(table), 0.2)
     kinds = pd.DataFrame({"method": table["method"].astype(str), "right": table["correct"], "guessed": guessed})
-    sums = kinds.groupby("method", sort=False).agg(
-        right=("right", "sum"), n=("right", "size"), guessed=("guessed", "sum")
-    )
-    rows, total = [], sums.sum()
-    for method, right, n, guess in sums.itertuples():
-        others = (total["right"] - right) / max(total["n"] - n, 1)
-        if n < _ENOUGH or total["n"] == n:
+    sums = kinds.assign(question=table["question_id"]).groupby("method", sort=False)
+    sums = sums.agg(right=("right", "sum"), n=("right", "size"), guessed=("guessed", "mean"), q=("question", "nunique"))
+    rows, total, limit = [], sums[["right", "n"]].sum(), _BY_CHANCE / len(sums)
+    for method, right, n, guess, questions in sums.itertuples():
+        if total["n"] == n:
             continue
-        if not right and guess >= 2 and others >= 0.1:
+        others = (total["right"] - right) / (total["n"] - n)
+        if not right and others >= 0.1 and (1 - guess) ** questions <= limit:
             rows.append({"score": "none right", "method": method, "value": 0.0, "n": n})
-        if right == n and others <= _NEARLY:
+        if right == n and others <= _NEARLY and others**questions <= limit:
             rows.append({"score": "all right", "method": method, "value": 1.0, "n": n})
     return rows

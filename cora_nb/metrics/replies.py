@@ -30,13 +30,19 @@ def question_column(
     column: str,  # of the rows, with one value for all rows of a question; or of `responses.questions`
     ids: pd.Index,  # the questions wanted, from `question_codes`
 ) -> pd.Series:  # a value for each question, index `ids`
-    "The value of a column for each question. Raises `CoraError` where the column or a value is missing."
+    "The value of a column for each question. Raises `CoraError` where one is missing, or a question has several."
     told = responses.questions
+    if column == "question_id":
+        return pd.Series(ids, ids)
     if column not in responses.table and column in told and told[column].notna().any():
         found = told.set_index("question_id")[column]
     else:
         table = pd.concat([need(responses, column, trials="all", failed="unread").table, responses.absent])
-        found = table.drop_duplicates("question_id").set_index("question_id")[column]
+        different = table[["question_id", column]].drop_duplicates()
+        if (twice := different["question_id"].duplicated()).any():
+            first = different["question_id"][twice].iloc[0]
+            raise CoraError(f"{column} is no column of questions: {first!r} has several values of it")
+        found = different.set_index("question_id")[column]
     found = found.reindex(ids)
     if (lost := found.isna()).any():
         first = found.index[lost][0]

@@ -122,8 +122,8 @@ def _groups(found: Responses, by: str | None) -> Iterator[tuple[str | None, Acco
 def _score_part(found: Responses, group: str | None, known: Account, how: _How, few: dict) -> pd.DataFrame:
     "The scores of one group, with all that has to be said of them."
     table, said = _known_scores(found, known, how), {}
+    groups = question_column(found, how.clusters, known.questions.index).to_numpy() if how.clusters else None
     if how.ci is not None and "low" not in table:
-        groups = question_column(found, how.clusters, known.questions.index).to_numpy() if how.clusters else None
         bounds = score_intervals(known, how.thresholds, how.ci, groups)
         table, said = table.join(bounds[["low", "high"]]), bounds["remarks"].to_dict()
         few.update({s: few.get(s) or few_remarks(some) for s, some in said.items()})
@@ -131,20 +131,16 @@ def _score_part(found: Responses, group: str | None, known: Account, how: _How, 
     remarks = [some + said.get(s, ()) + own for s, some, own in zip(table.index, sets, table["remarks"])]
     columns = {"n": len(known), "remarks": remarks} | ({how.by: group} if how.by else {})
     table = table.assign(**columns)
-    if (
-        how.by is None
-        and table["value"].get("CoRA", np.nan) == table["value"].get("CoRA")
-        and _alone(table, known, how)
-    ):
-        table.at["CoRA", "remarks"] += (ACCURACY_ALONE,)
+    if how.by != "method" and table["value"].get("CoRA", np.nan) == table["value"].get("CoRA"):
+        table.at["CoRA", "remarks"] += (ACCURACY_ALONE,) * _alone(table, known, groups)
     return table.rename_axis("score").reset_index()
 
 
-def _alone(table: pd.DataFrame, known: Account, how: _How) -> bool:
+def _alone(table: pd.DataFrame, known: Account, groups: np.ndarray | None) -> bool:
     "Whether CoRA says nothing of consistency; of an estimate, by its own interval."
     if "BMCA(1.0)" in table.index and (table.get("status", pd.Series(dtype=object)) == "estimated").any():
         return not table.loc["BMCA(1.0)", "low"] > 0
-    return says_nothing(known, how.ci or 0.95)
+    return says_nothing(known, groups)
 
 
 def _known_scores(found: Responses, known: Account, how: _How) -> pd.DataFrame:

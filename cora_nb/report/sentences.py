@@ -179,7 +179,7 @@ def fault_lines(
     "What looks like a fault of the server, of the template or of the reading, in sentences."
     said = []
     for row in faults(run).itertuples():
-        what = f"place {row.place}" if row.place == row.place and row.place is not pd.NA else str(row.method)
+        what = str(row.method) if pd.isna(row.place) else f"place {int(row.place)}"
         words = _FAULTS[row.score].format(what=what.replace("_", " "), share=_percent(row.value), n=row.n)
         said.append(f"{words}: a fault of the server, of the template or of the reading, until shown otherwise")
     return said
@@ -210,7 +210,7 @@ def short_table(
     names = list(dict.fromkeys([*_SHORT, *asked, *beyond]))
     parts = [table[plain == name] for name in names]
     found = pd.concat([part for part in parts if len(part)])
-    said = [f"{_SHORT[labelled_score(s)]}, {s}" if labelled_score(s) in _SHORT else s for s in found["score"]]
+    said = [f"{_SHORT[labelled_score(s)]}: {s}" if labelled_score(s) in _SHORT else s for s in found["score"]]
     return make_result(found.assign(score=said))
 
 

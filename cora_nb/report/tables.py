@@ -171,8 +171,11 @@ def _guessed(runs: Mapping[str, object], scores: Sequence[str]) -> dict[str, tup
                 found[name] = table.assign(remarks=[(CHANCE,)] * len(table)), run.family
     values = {name: tuple(table["value"].fillna(-1).round(9)) + (family,) for name, (table, family) in found.items()}
     if len(set(values.values())) == 1:
-        return {GUESSER: next(iter(found.values()))}
-    return {f"{GUESSER} ({name})": rows for name, rows in found.items()}
+        found = {"": next(iter(found.values()))}
+    label = GUESSER
+    while any(f"{label} ({name})" in runs or label in runs for name in found):  # a run that is called so
+        label = f"{label} by chance"
+    return {f"{label} ({name})" if name else label: rows for name, rows in found.items()}
 
 
 def _asked_for(runs: Mapping[str, object]) -> list[str]:

@@ -255,7 +255,8 @@ def bounds_words(
 def _worth_saying(row: Mapping[str, Any]) -> bool:
     "Whether bounds say more than the number of replies, or of variants, that are there."
     kinds = {remark.kind for remark in row.get("remarks") or ()} & {"unknown", "unread", "incomplete"}
-    if kinds == {"incomplete"}:  # a score of the variants that are there
+    known = row.get("value") == row.get("value")
+    if kinds == {"incomplete"} or "incomplete" in kinds and known:  # a score of the variants that are there
         return False
     moved = len({f"{row.get(end, math.nan):.2f}" for end in ("least", "value", "most")}) > 1
     return "unknown" in kinds or not kinds or moved

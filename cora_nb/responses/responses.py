@@ -276,9 +276,13 @@ def shard_remarks(self: Responses) -> tuple[Remark, ...]:  # such as `Remark("in
 def left_out(self: Responses) -> tuple[int, dict[str, int]]:  # the rows, and how many of them are of which question
     "The rows of a file that could not be imported, as far as its importer told."
     total, told = (self.facts.imported.get(what) for what in ("left_out", "left_out_of"))
+    if total is None:
+        return 0, {}
+    if type(total) is not int or not 0 <= total < 2**31:  # facts from elsewhere: some rows, nobody knows how many
+        return max(len(self), 1), {}
     told = told if isinstance(told, Mapping) else {}
     of = {str(id): n for id, n in told.items() if type(n) is int and n > 0}
-    return max(total if type(total) is int else 0, sum(of.values())), of
+    return total, of if sum(of.values()) <= total else {}
 
 # %% ../../nbs/responses/responses.ipynb #abae86ad
 @patch(as_prop=True)

@@ -18,12 +18,16 @@ def degrees_of_freedom(
 
     Source: Bell and McCaffrey, 2002; Imbens and Kolesár, 2016.
     """
+    sizes = np.asarray(sizes, float)
     if np.ptp(sizes) == 0:
         return len(sizes) - 1.0
-    share = sizes / sizes.sum()
-    spread = np.diag(sizes) - np.outer(sizes, share)
-    moments = spread @ spread.T / np.sqrt(np.outer(1 - share, 1 - share))
-    return float(np.trace(moments) ** 2 / (moments**2).sum())
+    share = sizes / sizes.sum()  # the matrix of the source is never made: its trace and squares are sums over groups
+    q, w = (share**2).sum(), sizes**2 / (1 - share)
+    w0, w1, w2 = w.sum(), (w * share).sum(), (w * share**2).sum()
+    trace = (w * (1 + q - 2 * share)).sum()
+    squares = q**2 * w0**2 + 2 * w0 * w2 + 2 * w1**2 - 4 * q * w0 * w1
+    squares += (w**2 * (1 + 2 * (q - 2 * share))).sum()
+    return float(trace**2 / squares)
 
 # %% ../../nbs/stats/means.ipynb #3cdb74de
 def mean_interval(

@@ -16,7 +16,7 @@ from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, robustness
 from cora_nb.metrics.scoring import score
 
 from cora_nb.metrics.contributions import contributions, score_intervals
-from cora_nb.stats.means import mean_interval
+from cora_nb.stats.means import degrees_of_freedom, mean_interval
 from cora_nb.metrics.account import Account, account, account_of_counts, paper_counts, score_counts
 from cora_nb.metrics.scores import SCORES, get_score, register_score
 from cora_nb.report.render import render
@@ -388,3 +388,21 @@ def test_an_interval_is_that_of_the_scores_without_each_question(level):
         if name in ("MCQA", "MCQA+"):
             drawn_in = [whole[name] + (end - whole[name]) * (240 / 319) ** 0.5 for end in ends]
             assert few.loc[name, ["low", "high"]].tolist() == pytest.approx(drawn_in, rel=1e-6)
+
+
+def test_clusters_are_a_column_of_rows_or_of_questions(run):
+    questions = run.questions.assign(passage=[f"p{i % 5}" for i in range(len(run.questions))])
+    run = Responses(run.table, questions, run.facts, run.name).first_trial()
+    passages = dict(zip(questions["question_id"], questions["passage"]))
+    in_rows = Responses(run.table.assign(part=run.table["question_id"].map(passages)), questions, run.facts, run.name)
+    ends = [score(r, ci=0.95, clusters=c)[["low", "high"]] for r, c in ((run, "passage"), (in_rows, "part"))]
+    assert ends[0].equals(ends[1])
+    alone = score(run, ci=0.95, clusters="question_id")[["low", "high"]]  # each question is its own cluster
+    assert alone.notna().all(axis=None)
+    with pytest.raises(CoraError, match="method is no column of questions: .* has several values of it"):
+        score(run, ci=0.95, clusters="method")
+
+
+def test_degrees_of_freedom_of_many_clusters_take_no_matrix():
+    sizes = np.random.default_rng(0).integers(1, 40, 200_000)  # a matrix would have 320 GB
+    assert 100_000 < degrees_of_freedom(sizes) < 200_000

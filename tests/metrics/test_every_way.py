@@ -488,3 +488,50 @@ def test_many_open_originals(seed):
     )
     wrong = differences(pd.DataFrame(cn.score(case.run())), case, bounds=bounds)
     assert not wrong, wrong
+
+
+# What nobody can count, and two runs of which one lacks something.
+
+
+def two_runs():
+    questions = [Question(f"q{i}", f"Question {i}?", ("a", "b", "c"), i % 3) for i in range(20)]
+    variants = list(cn.make_variants(questions, "cora", 0))
+    return [
+        make_responses(
+            variants,
+            [v.labels[(v.answer + (random.Random(f"{name}{v.key}").random() < 0.2)) % v.n_choices] for v in variants],
+            "careful",
+            None,
+            name,
+            FACTS,
+        )
+        for name in "ab"
+    ]
+
+
+@pytest.mark.parametrize(
+    "lost", [2, 2000, -1, True, "8", 10**15, {"left_out": 2, "left_out_of": {"q0": 10**9}}], ids=lambda x: str(x)[:12]
+)
+def test_rows_left_out_of_nobody_knows_which_question_leave_no_bounds(lost):
+    run, other = two_runs()
+    told = lost if isinstance(lost, dict) else {"left_out": lost}
+    run = run.with_facts(FACTS | {"imported": told})
+    found = cn.score(run)
+    assert found["least"].isna().all() and not (found["status"] == "exact").any()
+    assert all(any(r.kind == "unknown" and "left_out" in r.why for r in said) for said in found["remarks"])
+    few = lost == 2 or isinstance(lost, dict)
+    assert found["value"].notna().all() == few
+    compared = cn.compare(run, other, resamples=20)
+    assert compared["value"].notna().all() == few and (compared["status"] != "exact").all()
+
+
+@pytest.mark.parametrize("whole", [{}, {"variants": {"count": -5}, "benchmark": {"questions": 0}}])
+def test_a_shard_of_a_run_of_unknown_size_has_no_scores(whole):
+    run = two_runs()[0].with_facts(FACTS | {"shard": {"number": 1, "of": 2, "whole": whole}})
+    assert cn.score(run, ci=0.95)[["value", "low", "least", "most"]].isna().all(axis=None)
+
+
+def test_runs_without_some_originals_are_compared_by_what_they_have():
+    one, two = (run.rows((run.table["method"] != "original").to_numpy(bool)) for run in two_runs())
+    found = cn.compare(one, two, resamples=20).set_index("score")
+    assert np.isnan(found.loc["MCQA", "value"]) and found.loc["MCQA+", "status"] == "exact"
