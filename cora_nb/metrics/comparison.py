@@ -407,7 +407,7 @@ def _open_pair(
     if not all(who in judged for who in pair):  # the others are estimated
         return (), {}
     one, other = (judged[who].loc[name] for who in pair)
-    if not (one["least"] < one["most"] or other["least"] < other["most"]):
+    if all(each["most"] - each["least"] < 1e-12 for each in (one, other)):
         return (), {}
     bounds = {"least": one["least"] - other["most"], "most": one["most"] - other["least"]}
     return open_remarks(name, *(known[who] for who in pair)), bounds
@@ -494,7 +494,7 @@ def rank_table(
     else:
         unranked += _unlike("on_purpose", said)
     for name in names:
-        alone = _alone(name, list(known.values()))
+        alone = _alone(name, list(known.values())) if name not in unknown else ()
         ranked = _ranks(values.loc[name] * (np.nan if unlike or alone else 1), drawn[name])
         ranked = ranked.assign(value=values.loc[name])
         for who, value, rank, expected, *shares in ranked.itertuples(name=None):

@@ -520,9 +520,9 @@ def test_rows_left_out_of_nobody_knows_which_question_leave_no_bounds(lost):
     assert found["least"].isna().all() and not (found["status"] == "exact").any()
     assert all(any(r.kind == "unknown" and "left_out" in r.why for r in said) for said in found["remarks"])
     few = lost == 2 or isinstance(lost, dict)
-    assert found["value"].notna().all() == few
+    assert np.isnan(found["value"][0]) and found["value"][1:].notna().all() == few  # 2 of 20 originals are too many
     compared = cn.compare(run, other, resamples=20)
-    assert compared["value"].notna().all() == few and (compared["status"] != "exact").all()
+    assert compared["value"][1:].notna().all() == few and (compared["status"] != "exact").all()
 
 
 @pytest.mark.parametrize("whole", [{}, {"variants": {"count": -5}, "benchmark": {"questions": 0}}])
