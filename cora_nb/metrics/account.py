@@ -190,7 +190,8 @@ def _part_of(found: Responses, rows: pd.DataFrame) -> tuple[Remark, ...]:
     there = rows["right"] + rows["wrong"] + rows["unknown"]
     whole = found.set_sizes_of(found.table, found.question_codes[1]) if found.chosen else there
     known = not np.isnan(whole).any() and (there < whole).any()
-    return (Remark("incomplete", _range(there), of=_range(pd.Series(whole).astype(int))),) if known else ()
+    of = _range(pd.Series(whole).astype(int)) if known else 0
+    return (Remark("incomplete", _range(there), of=of, why="chosen"),) if known else ()
 
 
 def _aside(found: Responses) -> tuple[Remark, ...]:

@@ -123,6 +123,7 @@ SENTENCES: dict[str, tuple[str, str | Callable[[Remark], str]]] = {  # kind, and
     "unknown": ("failed", _unknown),
     "unread": ("failed", _unread),
     "incomplete": ("beside", _incomplete),
+    "incomplete chosen": ("beside", _incomplete),
     "incomplete shard": ("beside", _shard),
     "incomplete trials": (
         "counted",
@@ -254,7 +255,8 @@ def bounds_words(
 
 def _worth_saying(row: Mapping[str, Any]) -> bool:
     "Whether bounds say more than the number of replies, or of variants, that are there."
-    kinds = {remark.kind for remark in row.get("remarks") or ()} & {"unknown", "unread", "incomplete"}
+    told = row.get("remarks") or ()
+    kinds = {r.kind for r in told if r.kind in ("unknown", "unread") or r.kind == "incomplete" and not r.why}
     known = row.get("value") == row.get("value")
     if kinds == {"incomplete"} or "incomplete" in kinds and known:  # a score of the variants that are there
         return False
