@@ -36,7 +36,7 @@ class Account:
     questions: pd.DataFrame  # a row for each question, with the columns above; those left out are 0, and `own` is 1
     why: tuple[str, ...] = ()  # why replies are not known: of "failed", "not_asked", "over_budget", "absent", ...
     outside: tuple[int, int] = (0, 0)  # questions of the run that have no row here, and their prompts
-    elsewhere: int = 0  # prompts that are outside, and may be of these questions or of others
+    elsewhere: float = 0  # prompts that are outside, and may be of these questions or of others; inf: nobody knows
     aside: tuple[Remark, ...] = ()  # what else has to be said of every number of the run
     part_of: tuple[Remark, ...] = ()  # of which sets some variants were chosen; these are then a set of their own
 
@@ -150,7 +150,7 @@ def _with_lost(known: Account, found: Responses) -> Account:
         if 0 < others[0] <= others[1] <= _MOST * len(found):
             n, prompts = n + others[0], prompts + others[1]
         else:  # nobody knows how large the run is
-            elsewhere += len(found)
+            elsewhere = np.inf
         why.append("shard")
     total, told = found.left_out
     if total:
@@ -158,7 +158,7 @@ def _with_lost(known: Account, found: Responses) -> Account:
         questions = _with_unknown(questions, ids)
         others = [k for id, k in told.items() if id not in ids.index]
         n, prompts = n + len(others), prompts + sum(others)
-        elsewhere += total - int(ids.sum()) - sum(others)
+        elsewhere += total - int(ids.sum()) - sum(others)  # inf where the facts do not say how many
         why.append("left_out")
     return replace(known, questions=questions, why=tuple(why), outside=(n, prompts), elsewhere=elsewhere)
 
@@ -337,6 +337,8 @@ def _unknown_of(known: Account, name: str) -> tuple[float, float]:
         lost, of = rows["own_unknown"].sum(), len(rows)
     else:
         lost, of = rows["unknown"].sum(), rows[["right", "wrong", "unknown"]].to_numpy().sum()
+    if np.isinf(known.elsewhere):
+        return 1, 1
     return lost + known.elsewhere, of + known.elsewhere
 
 
@@ -393,7 +395,8 @@ def open_remarks(
     reasons = ((r, bool(each.questions["stopped"].any())) for each in accounts for r in each.why)
     why = tuple(dict.fromkeys(reason for reason, stopped in reasons if not (stopped and reason == "not_asked")))
     lost += (elsewhere := sum(each.elsewhere for each in accounts))
-    said = (Remark("unknown", lost, of=of + elsewhere, why=why),) if lost else ()
+    counts = (None, None) if np.isinf(elsewhere) else (int(lost), int(of + elsewhere))
+    said = (Remark("unknown", *counts, why=why),) if lost else ()
     return said + ((Remark("unread", unread, of=of),) if unread else ())
 
 

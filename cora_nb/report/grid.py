@@ -215,7 +215,7 @@ def _failures(grid: Grid) -> list[str]:
     for name, cell in _cells(grid):
         for remark in (r for r in cell["remarks"] if remark_place(r) == "failed" and is_said(r, cell)):
             about = name, remark.kind
-            said[about] = max(said.get(about, remark), remark, key=lambda r: r.of)
+            said[about] = max(said.get(about, remark), remark, key=lambda r: r.of or 0)
     return [name + remark_words(remark) for (name, _), remark in said.items()]
 
 

@@ -58,6 +58,8 @@ UNKNOWN_WHY = {  # why a reply is not known -> in words
 def _unknown(r: Remark) -> str:
     "How many replies are not known, with the reasons."
     reasons = list(dict.fromkeys(UNKNOWN_WHY[why] for why in r.why)) or ["not known"]
+    if r.n is None:
+        return f"some prompts{_whose(r)} {' or '.join(reasons)}, nobody knows how many"
     said = f"{r.n:,} of {r.of:,} prompts{_whose(r)}" if r.what else f"{r.n:,} of {r.of:,}"
     again = "; run again to ask for them" if r.what and {"failed", "over_budget"} & {*r.why} else ""
     return f"{said} {' or '.join(reasons)}{again}"

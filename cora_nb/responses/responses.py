@@ -6,6 +6,7 @@
 __all__ = ['Responses', 'make_responses', 'as_responses', 'need']
 
 # %% ../../nbs/responses/responses.ipynb #0a09240b
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -273,13 +274,13 @@ def shard_remarks(self: Responses) -> tuple[Remark, ...]:  # such as `Remark("in
 
 
 @patch(as_prop=True)
-def left_out(self: Responses) -> tuple[int, dict[str, int]]:  # the rows, and how many of them are of which question
-    "The rows of a file that could not be imported, as far as its importer told."
+def left_out(self: Responses) -> tuple[float, dict[str, int]]:  # the rows, and how many of them are of which question
+    "The rows of a file that could not be imported, as far as its importer told; inf if not how many."
     total, told = (self.facts.imported.get(what) for what in ("left_out", "left_out_of"))
     if total is None:
         return 0, {}
     if type(total) is not int or not 0 <= total < 2**31:  # facts from elsewhere: some rows, nobody knows how many
-        return max(len(self), 1), {}
+        return math.inf, {}
     told = told if isinstance(told, Mapping) else {}
     of = {str(id): n for id, n in told.items() if type(n) is int and n > 0}
     return total, of if sum(of.values()) <= total else {}
