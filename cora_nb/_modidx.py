@@ -2438,6 +2438,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                        'cora_nb.report.render.check_table_file': ( 'report/render.html#check_table_file',
                                                                                    'cora_nb/report/render.py'),
                                        'cora_nb.report.render.html_page': ('report/render.html#html_page', 'cora_nb/report/render.py'),
+                                       'cora_nb.report.render.plain_text': ('report/render.html#plain_text', 'cora_nb/report/render.py'),
                                        'cora_nb.report.render.printed_table': ( 'report/render.html#printed_table',
                                                                                 'cora_nb/report/render.py'),
                                        'cora_nb.report.render.render': ('report/render.html#render', 'cora_nb/report/render.py'),

@@ -50,8 +50,8 @@ from cora_nb.cli.shared import (
     own_scores,
 )
 from ..checks import check_count, check_option
-from ..report.render import render
-from ..report.sentences import short_level, short_table, steadiness_lines
+from ..report.render import plain_text
+from ..report.sentences import SHORT_LINE, short_level, short_table, steadiness_lines
 from ..report.tables import plain_line
 from ..responses.files import check_folder, write_responses
 from ..runs.asking import as_spending
@@ -132,8 +132,8 @@ def cora_run(given: RunOptions):
     with failures_said():
         shown = {name: run.count_failed_as_wrong() if given.failed == "wrong" else run for name, run in runs.items()}
         print_faults(shown)
-        below = [f"in brackets: {100 * short_level(Runs(shown)):g}% intervals"]
-        print(render(short_table(Runs(shown), beyond), digits=given.digits, below=below))
+        below = [SHORT_LINE, f"in brackets: {100 * short_level(Runs(shown)):g}% intervals"]
+        print(plain_text(short_table(Runs(shown), beyond), given.digits, below))
     steady = [line for name, run in shown.items() for line in steadiness_lines(name, run)]
     print("\n".join(["", *map(plain_line, steady)]))
     for name, responses in runs.items():

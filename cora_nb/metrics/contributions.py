@@ -117,10 +117,12 @@ def says_nothing(
     known: Account,  # of a run
     clusters: np.ndarray | None = None,  # cluster of each question
 ) -> bool:
-    "Whether CoRA depends on the accuracy alone here, since the 95% interval of BMCA(1.0) reaches 0."
+    "Whether CoRA depends on the accuracy alone here: below one half, the 95% interval of BMCA(1.0) reaches 0."
     rows = paper_counts(replace(known, outside=(0, 0)))
     whole = (rows["hits"] >= rows["trials"]).to_numpy(float)
-    return len(whole) > 1 and not mean_interval(whole, 0.95, _units(clusters, len(whole)))[0] > 0
+    if len(whole) < 2 or whole.mean() >= 0.5:
+        return False
+    return not mean_interval(whole, 0.95, _units(clusters, len(whole)))[0] > 0
 
 # %% ../../nbs/metrics/contributions.ipynb #5a0e1056
 def thresholds_of(

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MADE_BY', 'PAGE_MARK', 'TABLE_MARK', 'FORMATS', 'FILE_FORMATS', 'printed_table', 'written_result', 'write_result',
-           'html_page', 'render', 'table_format', 'check_table_file', 'write_printed', 'write_table']
+           'html_page', 'render', 'plain_text', 'table_format', 'check_table_file', 'write_printed', 'write_table']
 
 # %% ../../nbs/report/render.ipynb #136099e4
 import html
@@ -555,6 +555,20 @@ def render(
     if not grid.rows:
         raise CoraError("this result has no numbers to print")
     return _workbook_bytes(grid, facts) if format == "xlsx" else _WRITERS[format](grid)
+
+# %% ../../nbs/report/render.ipynb #91a1e002
+def plain_text(
+    result: pd.DataFrame,  # as every measure returns it, or `score_table`
+    digits: int | None = None,  # decimals, 0 to 15; None: 2
+    below: Sequence[str] = (),  # further sentences below the table
+) -> str:  # without a last line break
+    "A result as a text, row by row in its own order, without the groups and ranks of the CoRA paper's tables."
+    grid = result_grid(result, Printing(digits, ranks=False, below=below))
+    if grid.paper:
+        rows = [(score,) for score in dict.fromkeys(make_result(result)["score"])]
+        cells = {((score,), who): cell for ((_, score), who), cell in grid.cells.items()}
+        grid = replace(grid, heads=["score"], rows=rows, cells=cells, paper=False)
+    return _text_table(grid)
 
 # %% ../../nbs/report/render.ipynb #cada2424
 FILE_FORMATS = tuple(name for name in FORMATS if name != "styler")  # a Styler is for notebooks

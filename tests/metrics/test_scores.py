@@ -235,7 +235,7 @@ def test_a_measure_of_runs_stands_beside_the_scores(measure):
     assert own["value"] == pytest.approx((run.table["prediction"] == 0).mean())
     assert own["low"] < own["value"] < own["high"]
     assert score(run, also=["first place"])[["low", "high"]].isna().all(axis=None)
-    shown = score_table({"a": run, "b": run}, beyond=["first place"])
+    shown = score_table({"a": run, "b": run}, beyond=["first place"], guesser=False)
     assert shown.groupby("respondent")["score"].agg(list).map(lambda s: "names A" in s and "CORE" not in s).all()
     assert "names A" not in set(score_table(run, beyond=True)["score"])
     assert ("first place", "How often the first choice was named (made up)") in list_scores()
