@@ -24,9 +24,7 @@ _BY_CHANCE = 0.001  # in all kinds of variants, or places, together
 
 def faults(
     run: Responses | pd.DataFrame,  # a run
-) -> (
-    pd.DataFrame
-):  # a result, often empty: `never chosen`, `nearly always` by `place`; `none right`, `all right` by `method`
+) -> pd.DataFrame:  # a result, often empty: the scores of the table above, by `place` or by `method`
     """What looks like a fault of the server, of the template or of the reading of replies.
 
     A table without places or methods has no rows about them.

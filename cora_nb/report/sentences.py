@@ -203,9 +203,7 @@ def short_table(
     level: float = 0.95,  # of the intervals; less for a run that was stopped with intervals of less
 ) -> pd.DataFrame:  # a result: MCQA, BMCA(1.0) and CoRA with intervals, and what guessing gives
     "The scores that are to be read together."
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the lines below the table say it
-        table = score_table(runs, beyond=beyond, ci=short_level(runs, level))
+    table = score_table(runs, beyond=beyond, ci=short_level(runs, level))
     plain = table["score"].map(labelled_score)
     asked = [name for run in runs.values() for name in (run.facts.sample.scores if run.facts.sample else ())]
     names = list(dict.fromkeys([*_SHORT, *asked, *beyond]))

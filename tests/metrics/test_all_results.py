@@ -23,6 +23,7 @@ from cora_nb.metrics import (
     circular,
     comparison,
     consistency,
+    faults,
     guessing,
     invariability,
     items,
@@ -34,10 +35,12 @@ from cora_nb.metrics.scores import run_scores
 from cora_nb.papers import hidden_states
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, stack_tables, prepare_steps
 from cora_nb.report.plots import curve_table, plot_points
-from cora_nb.report.tables import score_table
+from cora_nb.report.sentences import short_table
+from cora_nb.report.tables import GUESSER, score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import FailureWarning
 from cora_nb.responses.responses import Responses
+from cora_nb.responses.runs import Runs
 from cora_nb.results import IDENTITY, RESULT, STATUS, make_result
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate, Running
@@ -167,7 +170,7 @@ def measures(questions, runs, battery):
         "letter_recall": lambda: bias.letter_recall(runs["permutations"]["bob"]),
         "recall_spread": lambda: bias.recall_spread(runs["permutations"]["bob"], methods=()),
         "run_scores": lambda: run_scores(ann, ["agreement"]),
-        "score": lambda: scoring.score(runs["cora"], ci=0.9, resamples=50),
+        "score": lambda: scoring.score(runs["cora"], ci=0.9),
         "separability": lambda: hidden_states.separability(states, permutations=5),
         "expected_scores": lambda: guessing.expected_scores([([0.5, 0.5], 0.5, 1)]),
         "guesser_scores": lambda: guessing.guesser_scores(4),
@@ -186,8 +189,10 @@ def measures(questions, runs, battery):
         "order_table": lambda: order.order_table(runs["swaps"]),
         "wrong_places": lambda: order.wrong_places(swaps()),
         "pattern_table": lambda: order.pattern_table(runs["swaps"]),
-        "curve_table": lambda: curve_table(ann, points=3, resamples=20),
+        "curve_table": lambda: curve_table(ann, points=3),
         "score_table": lambda: score_table(runs["cora"]),
+        "faults": lambda: faults.faults(ann),
+        "short_table": lambda: short_table(Runs(runs["cora"])),
         "mcqa_plus_results": lambda: tables()[7],
         "stack_tables": lambda: stack_tables(tables()),
     }
@@ -214,7 +219,9 @@ def test_every_measure_is_called_below(made):
 def test_measures_return_results_that_are_drawn(made):
     for name, call in measures(*made).items():
         result = call()
-        assert isinstance(result, pd.DataFrame) and len(result), name
+        assert isinstance(result, pd.DataFrame) and (len(result) or name == "faults"), name
+        if name == "faults":  # of respondents in order there is none
+            continue
         assert list(result) == list(RESULT), name
         assert set(result["status"]) <= set(STATUS) and result["value"].isna().ge(result["status"] == "unknown").all()
         exact = result[result["status"] == "exact"]
@@ -296,7 +303,7 @@ def test_no_measure_takes_failed_prompts_for_answers(made, every):
 
 # ---- a run that was stopped when precise enough
 
-ESTIMATED = {"score", "compare", "compare_all", "rank_table", "curve_table", "score_table"}
+ESTIMATED = {"score", "compare", "compare_all", "rank_table", "curve_table", "score_table", "short_table"}
 
 
 @pytest.mark.slow
@@ -327,6 +334,7 @@ def test_no_measure_takes_the_prompts_asked_for_the_full_run(made):
         estimates = known[known["status"] == "estimated"]
         others = known.drop(estimates.index)
         assert estimates[["low", "high"]].notna().all(axis=None), name
+        others = others[others["respondent"] != GUESSER]  # asked of nobody
         assert name == "curve_table" and set(others["place"]) == {0.0} or not len(others), (name, others)
         marked.add(name)
     assert marked == ESTIMATED
