@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from cora_nb.core import Question
 from cora_nb.metrics.comparison import exchange_scores, put_together
-from cora_nb.metrics.account import score_counts
+from cora_nb.metrics.account import account_of_counts, score_counts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import with_states
 from cora_nb.responses.responses import Responses, make_responses
@@ -300,7 +300,7 @@ def rejected(knows, n, times=400):
     for seed in range(times):
         u = rng.random(n)
         counts = [
-            pd.DataFrame({"hits": h, "trials": 4, "original": (h > 0) * 1.0})
+            account_of_counts(h, np.full(n, 4), (h > 0) * 1.0)
             for h in ((u < k) * 3 + (rng.random(n) < 0.3) for k in knows)
         ]
         seen = score_counts(counts[0])["MCQA"] - score_counts(counts[1])["MCQA"]

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from cora_nb.core import CoraError
-from cora_nb.metrics.account import paper_counts, score_counts
+from cora_nb.metrics.account import account_of_counts, paper_counts, score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.metrics.comparison import (
     compare,
@@ -40,7 +40,7 @@ def all_exchanges(one, two):
         a, b = one.copy(), two.copy()
         rows = np.flatnonzero(swap)
         a.iloc[rows], b.iloc[rows] = two.iloc[rows].to_numpy(), one.iloc[rows].to_numpy()
-        gaps.append(score_counts(a) - score_counts(b))
+        gaps.append(pd.Series(weighted_scores(a)) - pd.Series(weighted_scores(b)))
     return pd.DataFrame(gaps)
 
 
@@ -105,7 +105,7 @@ def two_counts(draw):
         keep = np.array(draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))) < alike
         hits = new if hits is None else np.where(keep, hits, new)
         original = ((hits > draw(st.integers(0, 3))) | (hits == trials)).astype(float)
-        tables.append(pd.DataFrame({"hits": hits, "trials": trials, "original": original}))
+        tables.append(account_of_counts(hits, trials, original))
     return tables
 
 
