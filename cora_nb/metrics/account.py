@@ -387,11 +387,11 @@ def open_remarks(
     if get_score(name).originals_only:
         lost = sum(int((r["own_unknown"] > r["own_stopped"]).sum()) for r in rows)
         unread = sum(int((r["own_unread"] > 0).sum()) for r in rows)
-        of = sum(map(len, rows))
+        of = sum(len(r) - int((r["own_stopped"] == 1).sum()) for r in rows)
     else:
         lost = sum(int((r["unknown"] - r["stopped"]).sum()) for r in rows)
         unread = sum(int(r["unread"].sum()) for r in rows)
-        of = sum(int(r[["right", "wrong", "unknown"]].to_numpy().sum()) for r in rows)
+        of = sum(int((r["right"] + r["wrong"] + r["unknown"] - r["stopped"]).sum()) for r in rows)
     reasons = ((r, bool(each.questions["stopped"].any())) for each in accounts for r in each.why)
     why = tuple(dict.fromkeys(reason for reason, stopped in reasons if not (stopped and reason == "not_asked")))
     lost += (elsewhere := sum(each.elsewhere for each in accounts))

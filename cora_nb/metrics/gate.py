@@ -97,12 +97,11 @@ def _open(run: Responses, name: str, whose: str) -> tuple[Remark, ...]:
     "Why a score of a run cannot decide: what is not known of it, or that it says nothing; empty where it can."
     known = account(run)
     said = run.shard_remarks + (() if get_score(name).originals_only else coverage_remarks(known))
-    if not said and is_estimate(run):  # what was not asked is estimated
-        said = () if run.failed_wrong else run.first_trial().failed_remarks
-    elif not said:
-        least, most = score_bounds(known, thresholds_of([name]), everything=False).loc[name]
-        said = tuple(r for r in open_remarks(name, known) if r.kind == "unknown") if not most - least < 1e-12 else ()
-        if not said and name == "CoRA" and says_nothing(known):
+    if not said:
+        open_ = tuple(r for r in open_remarks(name, known) if r.kind == "unknown")
+        least, most = score_bounds(known, thresholds_of([name]), everything=False).loc[name] if open_ else (0, 0)
+        said = open_ if not most - least < 1e-12 else ()
+        if not said and not is_estimate(run) and name == "CoRA" and says_nothing(known):
             said = (ACCURACY_ALONE,)
     return tuple(replace(remark, what=whose) for remark in said)
 

@@ -233,7 +233,7 @@ def _estimates(grid: Grid) -> list[str]:
 
 def _mark_words(remark: Remark) -> str:
     "What the mark of an estimate means, for all numbers of a respondent: each has its own interval beside it."
-    if remark.kind != "estimate":
+    if remark.kind != "estimate" or remark.n is None:
         return remark_words(remark)
     asked = f"{remark.n:,} of {remark.of:,} prompts asked"
     return f"estimate of the full run: {asked}; intervals of {100 * remark.level:g}% in brackets"
