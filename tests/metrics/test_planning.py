@@ -20,7 +20,7 @@ def test_power():
 @pytest.mark.slow
 def test_planning_from_a_pilot_agrees_with_the_closed_form():
     a, b = at_random(1, 4000), at_random(2, 4000, 0.5)
-    first, second = (c["original"].to_numpy() for c in matched_accounts({"a": a, "b": b}).values())
+    first, second = (c.questions["own_right"].to_numpy() for c in matched_accounts({"a": a, "b": b}).values())
     p = first.mean()
     assert abs(questions_needed(half_width=0.02, pilot=a) / (1.96**2 * p * (1 - p) / 0.02**2) - 1) < 0.06
     planned = questions_needed(

@@ -83,7 +83,7 @@ def test_unread_and_failed():
 
 @pytest.mark.slow
 def test_one_is_ahead_or_they_cannot_be_told_apart():
-    strong, weak, same = ask("strong", slips=0.02), ask("weak", slips=0.5), ask("same", slips=0.02, seed=1)
+    strong, weak, same = ask("strong", slips=0.02), ask("weak", slips=0.1), ask("same", slips=0.02, seed=1)
     assert one(said(strong, weak), "By CoRA").startswith("By CoRA, strong is ahead of weak (strong - weak: ")
     assert one(said(weak, strong), "By CoRA").startswith("By CoRA, strong is ahead of weak (weak - strong: -")
     assert one(said(strong, same), "By CoRA").startswith("By CoRA, strong and same cannot be told apart")

@@ -165,7 +165,8 @@ def test_few_clusters_are_covered_and_said(G):
         known = rng.random(100) < rng.beta(3, 2, G)[clusters]
         found = score_intervals(as_account(drawn_counts(rng, known)), (1.0,), clusters=clusters).loc["MCQA+"]
         inside.append(found["low"] <= 0.6 + 0.4 * 0.35 <= found["high"])
-        assert (Remark("few", G, what="cluster") in found["remarks"]) == (G < 20)
+        if G < 20:  # half a cluster at each end is then most of the interval
+            assert Remark("few", G, what="cluster", why="unlike") in found["remarks"]
     assert np.mean(inside) >= 0.91  # of 150, so give or take 2 points
 
 
