@@ -16,7 +16,7 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_names, check_option
 from ..core import CoraError, THRESHOLDS
-from .cora import COUNTS, Counts, weighted_scores
+from .cora import Counts, count_kinds, weighted_scores
 from .scoring import remarks_on_sets
 from .account import account, Account, known_scores, paper_counts, score_counts, unknown_scores
 from .sampled import why_not_known
@@ -262,9 +262,9 @@ def variant_bootstrap(
     counts = paper_counts(known).reindex(right.index).assign(hits=right.sum(axis=1), trials=right.notna().sum(axis=1))
     slot_rng, question_rng = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     if over == "questions":
-        found, kind = kinds(counts[COUNTS].to_numpy(float))
+        different, kind = count_kinds(counts)
         times = draw_questions(kind, resamples, question_rng)
-        samples = pd.DataFrame(weighted_scores(pd.DataFrame(found, columns=COUNTS), thresholds, times, names))
+        samples = pd.DataFrame(weighted_scores(different, thresholds, times, names))
     else:
         drawn = _drawn_counts(right, counts, _Drawing(over, draws, resamples, room), slot_rng, question_rng)
         parts = [pd.DataFrame(weighted_scores(part, thresholds, names=names)) for part in drawn]

@@ -121,10 +121,15 @@ def _missing(found: Responses, there: np.ndarray) -> np.ndarray:
         return np.zeros(len(ids))
     expected, times = found.set_sizes_of(found.table, ids), _times(found)
     if times > 1:  # a variant that was asked once is there, if not as often as others
-        asked = found.table.drop_duplicates([c for c in ("question_id", "method", "index") if c in found.table])
+        asked = found.table.drop_duplicates(_variant_key(found.table))
         there = np.bincount(ids.get_indexer(asked["question_id"]), minlength=len(ids))
     lacking = times * (expected - there).clip(min=0)
     return np.where(np.isnan(lacking) & (there >= 2), 0.0, lacking)
+
+
+def _variant_key(table: pd.DataFrame) -> list[str]:
+    "The columns that say which variant a row is of."
+    return [c for c in ("question_id", "method", "index") if c in table]
 
 
 def _times(found: Responses) -> int:
@@ -136,8 +141,7 @@ def _with_lost(known: Account, found: Responses) -> Account:
     "The account with what the run does not hold."
     questions, why, (n, prompts), elsewhere = known.questions, list(known.why), known.outside, known.elsewhere
     if len(found.absent):
-        keys = [c for c in ("question_id", "method", "index") if c in found.absent]
-        rows = found.absent.drop_duplicates(keys)
+        rows = found.absent.drop_duplicates(_variant_key(found.absent))
         originals = (rows["method"] == "original").groupby(rows["question_id"], sort=False, observed=True)
         size, original = originals.size(), originals.sum() > 0
         missing = np.nan_to_num(found.set_sizes_of(rows, pd.Index(size.index)) - size.to_numpy()).clip(min=0)
@@ -205,8 +209,7 @@ def _uneven(found: Responses) -> tuple[Remark, ...]:
     "Whether repetitions are pooled of which some variants have more than others."
     if _times(found) == 1:
         return ()
-    keys = [c for c in ("question_id", "method", "index") if c in found.table]
-    many = found.table.groupby(keys, sort=False, observed=True).size()
+    many = found.table.groupby(_variant_key(found.table), sort=False, observed=True).size()
     return (Remark("incomplete", _range(many), of=_times(found), why="uneven"),) if many.nunique() > 1 else ()
 
 # %% ../../nbs/metrics/account.ipynb #cb2651cc

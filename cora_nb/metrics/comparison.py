@@ -19,7 +19,7 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_option
 from ..core import THRESHOLDS, CoraError, score_label
-from .cora import weighted_scores
+from .cora import count_kinds, weighted_scores
 from .replies import question_column
 from cora_nb.metrics.account import (
     Account,
@@ -143,9 +143,6 @@ def _of_originals(run: Responses, what: str) -> pd.Series:
     return known.astype("string").str.split().str.join(" ") if what == "text" else known.astype("Int64")
 
 # %% ../../nbs/metrics/comparison.ipynb #a1e946a6
-_LOOKED_AT = ["hits", "trials", "original"]
-
-
 @dataclass(frozen=True)
 class Together:
     "Several respondents on the same questions; questions with equal counts for all of them form one kind."
@@ -167,9 +164,9 @@ def put_together(
     accounts: Sequence[Account],  # one for each respondent, from `matched_accounts`
 ) -> Together:  # all respondents, by kinds of questions
     "Find the kinds of questions."
-    found = [kinds(paper_counts(each)[_LOOKED_AT].to_numpy(float)) for each in accounts]
-    codes, kind = kinds(np.stack([k for _, k in found], axis=1))
-    return Together([pd.DataFrame(f, columns=_LOOKED_AT) for f, _ in found], codes.astype(int), kind)
+    rows, codes = zip(*(count_kinds(paper_counts(each)) for each in accounts))
+    together, kind = kinds(np.stack(codes, axis=1))
+    return Together([*rows], together.astype(int), kind)
 
 
 def _blocks(total: int, width: int) -> list[int]:
@@ -377,7 +374,7 @@ def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **optio
             open_, bounds = _open_pair(name, pair, known, judged)
             said = () if name in unknown else tables[pair].loc[name, "remarks"]
             few[name] = few.get(name) or few_remarks(said)
-            told = unlike[pair] + said + open_ + _about_all(name, runs)
+            told = unlike[pair] + said + open_ + _about_all(name, runs, known)
             told += _alone(name, [known[who] for who in pair]) if name not in unknown else ()
             about["remarks"] = (unknown.get(name) or adjusted * (p == p)) + told
             about["status"] = "estimated" if any(r.kind == "estimate" for r in said) else None
@@ -418,12 +415,12 @@ def _unlike(why: str, differ: tuple[PromptDifference, ...]) -> tuple[Remark, ...
     return (Remark("unlike", what=differ, why=why),) if differ else ()
 
 
-def _about_all(name: str, runs: Runs) -> tuple[Remark, ...]:
+def _about_all(name: str, runs: Runs, known: Mapping[str, Account]) -> tuple[Remark, ...]:
     "Remarks on all numbers of a score: that it is the paper's on another family alone, or about the first repetition."
     family = next(iter(runs.values())).family
     other = () if score_label(name, family) == name else (Remark("family", what=family),)
     if not get_score(name).originals_only:  # of parts that were chosen
-        other += tuple(dict.fromkeys(r for run in runs.values() if run.chosen for r in account(run).part_of))
+        other += tuple(dict.fromkeys(r for each in known.values() for r in each.part_of))
     return other + tuple(dict.fromkeys(remark for run in runs.values() for remark in run.trial_remarks))
 
 
@@ -498,7 +495,7 @@ def rank_table(
         ranked = _ranks(values.loc[name] * (np.nan if unlike or alone else 1), drawn[name])
         ranked = ranked.assign(value=values.loc[name])
         for who, value, rank, expected, *shares in ranked.itertuples(name=None):
-            remarks = unknown.get(name, ()) + judged[who].loc[name, "remarks"] + _about_all(name, matched)
+            remarks = unknown.get(name, ()) + judged[who].loc[name, "remarks"] + _about_all(name, matched, known)
             bounds = judged[who].loc[name, ["least", "most"]].to_dict() if name not in unknown else {}
             own = {"value": value, "remarks": remarks, **bounds}
             own = estimated[who].loc[name].to_dict() if who in estimated else own
@@ -578,5 +575,6 @@ def _over_questions(run: Responses, known: Account, names: Sequence[str], level:
     "Scores with intervals over questions, estimated or not."
     if is_estimate(run):
         return estimate_bounds(run, names, level)
-    found, failed = score_intervals(known, level=level), known_scores(known)["remarks"]
-    return found.assign(remarks=failed + found["remarks"]).reindex(names)
+    scores = known_scores(known)
+    found = score_intervals(known, level=level, values=scores["value"])
+    return found.assign(remarks=scores["remarks"] + found["remarks"]).reindex(names)

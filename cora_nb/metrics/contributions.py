@@ -15,11 +15,11 @@ import pandas as pd
 from ..checks import check_count, check_level
 from ..core import THRESHOLDS, threshold
 from .account import Account, known_scores, paper_counts
-from .cora import COUNTS, weighted_scores
+from .cora import count_kinds, weighted_scores
 from .scores import score_members
 from ..results import Remark
 from ..stats.means import mean_interval
-from ..stats.resampling import cluster_table, draw_questions, interval, kinds, left_out, pseudo_values
+from ..stats.resampling import cluster_table, draw_questions, interval, left_out, pseudo_values
 
 # %% ../../nbs/metrics/contributions.ipynb #e6438596
 def contributions(
@@ -27,9 +27,9 @@ def contributions(
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
 ) -> pd.DataFrame:  # a row for each question, a column for each score; their means are the scores
     "What each question contributes to each score. NaN where the score is not known. Source: Tukey, 1958."
-    found, kind = kinds(counts[COUNTS].to_numpy(float))
-    known, (without, sizes) = pd.DataFrame(found, columns=COUNTS), left_out(kind)
-    whole, left = (weighted_scores(known, thresholds, weights) for weights in (sizes, without))
+    different, kind = count_kinds(counts)
+    without, sizes = left_out(kind)
+    whole, left = (weighted_scores(different, thresholds, weights) for weights in (sizes, without))
     each = {name: pseudo_values(whole[name], left[name], sizes) for name in whole}
     return pd.DataFrame(each).iloc[kind].set_axis(counts.index)
 
@@ -43,13 +43,15 @@ def score_intervals(
     level: float = 0.95,  # of the intervals
     clusters: np.ndarray | None = None,  # cluster of each question, such as its subject; None: each by itself
     population: int | None = None,  # more questions, of which those counted are a random part; None: endlessly many
+    values: pd.Series | None = None,  # of all scores, from `known_scores`; None: they are computed
 ) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not known, and `remarks`
     """All scores with intervals over questions, or over clusters of them. One question has no interval.
 
     Raises `CoraError` for a level not between 0 and 1, and for fewer than two clusters.
     """
     check_level(level)
-    table = known_scores(known, thresholds)[["value"]].assign(low=np.nan, high=np.nan)
+    values = known_scores(known, thresholds)["value"] if values is None else values
+    table = values.to_frame("value").assign(low=np.nan, high=np.nan)
     rows, n = paper_counts(replace(known, outside=(0, 0))), len(known)
     said = {name: () for name in table.index}
     if n < 2:
@@ -60,13 +62,15 @@ def score_intervals(
     narrower = 1.0 if population is None else ((population - n) / (population - 1)) ** 0.5
     units, each = _units(clusters, n), contributions(rows, thresholds)
     count = (n, "question") if units is None else (int(units.max()) + 1, "cluster")
-    bounded, reach = _within(rows, thresholds), {} if population is None else _question_reach(rows, thresholds)
+    different, kind = count_kinds(rows)
+    bounded = _within(different, thresholds)
+    reach = {} if population is None else _question_reach(different, kind, thresholds)
     for name, value in table["value"].dropna().items():
         if bounded[name]:
             low, high, few = mean_interval(each[name].to_numpy(), level, units, reach.get(name, (0.0, 1.0)))
             said[name] = (Remark("few", count[0], what=count[1], why="unlike"),) * few
         else:
-            low, high = _resampled(rows, name, thresholds, clusters, level)
+            low, high = _resampled(different, kind, name, thresholds, clusters, level)
         table.loc[name, ["low", "high"]] = value + narrower * (np.array([min(low, value), max(high, value)]) - value)
     return table.assign(remarks=pd.Series(said, dtype=object))
 
@@ -79,33 +83,35 @@ def _units(clusters: np.ndarray | None, n: int) -> np.ndarray | None:
     return np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)[1]
 
 
-def _within(rows: pd.DataFrame, thresholds: Sequence[float]) -> dict[str, bool]:
+def _within(different: pd.DataFrame, thresholds: Sequence[float]) -> dict[str, bool]:
     "Whether each score is in [0, 1] on every question alone."
-    found, kind = kinds(rows[COUNTS].to_numpy(float))
-    alone = weighted_scores(pd.DataFrame(found, columns=COUNTS), thresholds, np.eye(len(found)))
+    alone = weighted_scores(different, thresholds, np.eye(len(different)))
     return {name: bool(((values >= 0) & (values <= 1)).all()) for name, values in alone.items()}
 
 
 def _resampled(
-    rows: pd.DataFrame, name: str, thresholds: Sequence[float], clusters: np.ndarray | None, level: float
+    different: pd.DataFrame,
+    kind: np.ndarray,
+    name: str,
+    thresholds: Sequence[float],
+    clusters: np.ndarray | None,
+    level: float,
 ) -> tuple[float, float]:
     "BCa's interval of a score, from resamples of the questions or clusters."
-    found, kind = kinds(rows[COUNTS].to_numpy(float))
     (apart, sizes), draws = left_out(kind, clusters), draw_questions(kind, _DRAWS, _SEED, clusters)
     weights = (np.bincount(kind), draws, apart)
-    counts = pd.DataFrame(found, columns=COUNTS)
-    value, drawn, without = (weighted_scores(counts, thresholds, w, [name])[name] for w in weights)
+    value, drawn, without = (weighted_scores(different, thresholds, w, [name])[name] for w in weights)
     return interval(drawn, value, without, sizes, level)
 
 # %% ../../nbs/metrics/contributions.ipynb #11ffe73d
-def _question_reach(rows: pd.DataFrame, thresholds: Sequence[float]) -> dict[str, tuple[float, float]]:
+def _question_reach(
+    different: pd.DataFrame, kind: np.ndarray, thresholds: Sequence[float]
+) -> dict[str, tuple[float, float]]:
     "For each score, the least and greatest contribution of one more question that is always wrong, or always right."
-    found, kind = kinds(rows[COUNTS].to_numpy(float))
-    known, sizes = pd.DataFrame(found, columns=COUNTS), np.bincount(kind)
-    most = known["trials"].max()
+    sizes, most = np.bincount(kind), different["trials"].max()
     further = pd.DataFrame({"hits": [0, 1, most - 1, most], "trials": most, "original": [0.0, 1.0, 0.0, 1.0]})
     weights = np.hstack([np.tile([*sizes], (5, 1)), np.eye(5, 4, -1)])
-    found = weighted_scores(pd.concat([known, further], ignore_index=True), thresholds, weights)
+    found = weighted_scores(pd.concat([different, further], ignore_index=True), thresholds, weights)
     moved = {name: each[0] + (sizes.sum() + 1) * (each[1:] - each[0]) for name, each in found.items()}
     return {name: (min(0.0, each.min()), max(1.0, each.max())) for name, each in moved.items()}
 

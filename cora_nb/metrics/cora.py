@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['COUNTS', 'response_consistency', 'average', 'Counts', 'mcqa', 'variant_accuracy', 'mean_consistency', 'majority_vote',
-           'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'robustness',
+           'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'robustness', 'count_kinds',
            'weighted_scores']
 
 # %% ../../nbs/metrics/cora.ipynb #6e8e255a
@@ -19,6 +19,7 @@ import pandas as pd
 from ..checks import check_count, check_number
 from ..core import CoraError, THRESHOLDS
 from .scores import register_score, score_members
+from ..stats.resampling import kinds
 
 # %% ../../nbs/metrics/cora.ipynb #b385e5a2
 def response_consistency(
@@ -196,6 +197,14 @@ def robustness(
 
 # %% ../../nbs/metrics/cora.ipynb #52db441b
 COUNTS = ["hits", "trials", "original"]  # the columns that scores use
+
+
+def count_kinds(
+    counts: pd.DataFrame,  # from `paper_counts`, a row for each question
+) -> tuple[pd.DataFrame, np.ndarray]:  # the different rows, each once; the row of each question, `(n_questions,)`
+    "Questions with equal counts are of one kind: a score needs each kind once, with its number as a weight."
+    found, kind = kinds(counts[COUNTS].to_numpy(float))
+    return pd.DataFrame(found, columns=COUNTS), kind
 
 
 def weighted_scores(

@@ -17,7 +17,7 @@ import pandas as pd
 from ..checks import check_names, check_number
 from ..core import CoraError, score_label
 from .comparison import compare, estimate_bounds, unlike_prompts
-from .account import account, coverage_remarks, open_remarks, score_bounds
+from .account import Account, account, coverage_remarks, open_remarks, score_bounds
 from .contributions import ACCURACY_ALONE, says_nothing, thresholds_of
 from .scoring import score
 from .sampled import is_estimate
@@ -93,9 +93,8 @@ def _directed() -> list[str]:
     return [name for name in chosen_scores(None) if get_score(name).monotone]
 
 
-def _open(run: Responses, name: str, whose: str) -> tuple[Remark, ...]:
+def _open(run: Responses, known: Account, name: str, whose: str) -> tuple[Remark, ...]:
     "Why a score of a run cannot decide: what is not known of it, or that it says nothing; empty where it can."
-    known = account(run)
     said = run.shard_remarks + (() if get_score(name).originals_only else coverage_remarks(known))
     if not said:
         open_ = tuple(r for r in open_remarks(name, known) if r.kind == "unknown")
@@ -161,9 +160,9 @@ def gate(
             options = {"clusters": clusters, "resamples": resamples}
             found += _not_worse(run, as_responses(against), names, float(margin), alpha, differ, **options)
         if floors:
-            rows = _scores(run, level, clusters, list(floors))
+            rows, known = _scores(run, level, clusters, list(floors)), account(run)
             for name, floor in floors.items():
-                found.append(_decided(rows.loc[name], name, _open(run, name, run.name), floor, alpha))
+                found.append(_decided(rows.loc[name], name, _open(run, known, name, run.name), floor, alpha))
     return Gate(tuple(replace(condition, family=run.family) for condition in found))
 
 # %% ../../nbs/metrics/gate.ipynb #8e45e29d
@@ -218,7 +217,8 @@ def _not_worse(
         return [GateCondition(" - ".join(whose), name, -margin, *nothing, None, unlike, alpha, n) for name in names]
     rows = compare(run, base, 1 - 2 * alpha, scores=names, **options).set_index("score", drop=False)
     rows["respondent"] = " - ".join(whose)
+    both = [(each, account(each), who) for each, who in zip((run, base), whose)]
     for name in names:
-        unknown = unlike + _open(run, name, whose[0]) + _open(base, name, whose[1])
+        unknown = sum((_open(each, known, name, who) for each, known, who in both), unlike)
         found.append(_decided(rows.loc[name], name, unknown, -margin, alpha))
     return found

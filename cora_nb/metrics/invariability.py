@@ -279,6 +279,7 @@ def mcqa_plus_scores(
             raise CoraError("there are no originals among the responses; give them as original=")
     rows, asked = [], set(found.table["question_id"])
     parts = {"MCQA": original, "MCQA+": found, "MCQA+ (x1)": _one_each(found, seed) if sampled is None else sampled}
+    sets = coverage_remarks(account(found))
     for name, part in parts.items():
         known = account(need(part, "method", "correct", asked=True, failed="any"))
         counts = paper_counts(known).assign(unknown=known.questions["unknown"])
@@ -289,7 +290,7 @@ def mcqa_plus_scores(
             raise CoraError(f"{name} needs one reply to each question, but {which!r} has {int(counts['trials'].max())}")
         row = {"score": name, **share_row(counts["hits"], counts["trials"], level)}
         whole = part is found or name == "MCQA+ (x1)" and sampled is None
-        row["remarks"] = (coverage_remarks(account(found)) if whole else ()) + _allow_for_failures(row, counts)
+        row["remarks"] = (sets if whole else ()) + _allow_for_failures(row, counts)
         rows.append(row)
         if name != "MCQA":
             change = {"value": row["value"] - rows[0]["value"], "n": row["n"], "remarks": row["remarks"]}

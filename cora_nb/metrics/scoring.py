@@ -124,14 +124,14 @@ def _score_part(found: Responses, group: str | None, known: Account, how: _How, 
     table, said = _known_scores(found, known, how), {}
     groups = question_column(found, how.clusters, known.questions.index).to_numpy() if how.clusters else None
     if how.ci is not None and "low" not in table:
-        bounds = score_intervals(known, how.thresholds, how.ci, groups)
+        bounds = score_intervals(known, how.thresholds, how.ci, groups, values=table["value"])
         table, said = table.join(bounds[["low", "high"]]), bounds["remarks"].to_dict()
         few.update({s: few.get(s) or few_remarks(some) for s, some in said.items()})
     sets = remarks_on_sets(table.index, known)
     remarks = [some + said.get(s, ()) + own for s, some, own in zip(table.index, sets, table["remarks"])]
     columns = {"n": len(known), "remarks": remarks} | ({how.by: group} if how.by else {})
     table = table.assign(**columns)
-    if how.by != "method" and table["value"].get("CoRA", np.nan) == table["value"].get("CoRA"):
+    if how.by != "method" and pd.notna(table["value"].get("CoRA")):
         table.at["CoRA", "remarks"] += (ACCURACY_ALONE,) * _alone(table, known, groups)
     return table.rename_axis("score").reset_index()
 

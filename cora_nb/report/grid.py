@@ -177,7 +177,8 @@ def sentences_below(
     grid: Grid,  # a result
 ) -> list[str]:  # no marks of any format in them
     "The lines below the table, each once: why there are no ranks, which repetitions count, failed prompts, doubts."
-    return _reservations(grid) + _of_rows(grid) + _counted(grid) + _failures(grid) + _estimates(grid) + _few(grid)
+    rows, counted = _placed(grid, "row"), _placed(grid, "counted")
+    return _reservations(grid) + rows + counted + _failures(grid) + _estimates(grid) + _few(grid)
 
 
 def lines_below(
@@ -197,15 +198,9 @@ def _is_named(cell: dict) -> bool:
     return not pd.isna(cell["respondent"])
 
 
-def _of_rows(grid: Grid) -> list[str]:
-    "What is wrong with numbers that otherwise look well, such as a CoRA that depends on the accuracy alone."
-    told = [(name, r) for name, cell in _cells(grid) for r in cell["remarks"] if remark_place(r) == "row"]
-    return list(dict.fromkeys(name + remark_words(remark) for name, remark in told))
-
-
-def _counted(grid: Grid) -> list[str]:
-    "Which repetitions count, for each respondent whose prompts were repeated."
-    told = [(name, r) for name, cell in _cells(grid) for r in cell["remarks"] if remark_place(r) == "counted"]
+def _placed(grid: Grid, place: str) -> list[str]:
+    "The remarks of a place, each once: `row` has what is wrong with a number, `counted` which repetitions count."
+    told = [(name, r) for name, cell in _cells(grid) for r in cell["remarks"] if remark_place(r) == place]
     return list(dict.fromkeys(name + remark_words(remark) for name, remark in told))
 
 

@@ -218,11 +218,13 @@ def steadiness_lines(
     "How many questions change from right to wrong with the variant, and the share of right replies by place."
     known, said = account(run), []
     trials, right = known.trials, known.questions["right"]
-    if (trials > 1).any() and not known.questions["unknown"].any():
+    if known.questions["unknown"].any():
+        return []
+    if (trials > 1).any():
         mixed = int(((right > 0) & (right < trials)).sum())
         said.append(f"{mixed} of {len(known)} questions are right in some variants and wrong in others")
     table = run.first_trial().table
-    if {"n_choices", "answer"} <= {*table} and len(table) and not known.questions["unknown"].any():
+    if {"n_choices", "answer"} <= {*table} and len(table):
         size = int(table["n_choices"].mode().iloc[0])
         there = table[table["n_choices"] == size]
         by_place = there.groupby(there["answer"].to_numpy() + 1)["correct"].mean()

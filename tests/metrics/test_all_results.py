@@ -51,7 +51,7 @@ from helpers import put_in_state, stopped_when_precise
 # Tables that are not results: a row for each question or reply, resamples, bins, counts, texts; formulas over counts.
 MATERIALS = {
     *("right_matrix", "variant_bootstrap", "paper_layout", "order_consistency", "binned", "joined"),
-    *("paper_counts", "score_bounds", "contributions"),
+    *("paper_counts", "count_kinds", "score_bounds", "contributions"),
     *("compare_counts", "answer_shares", "label_shares", "unified_confidence", "confidences", "label_sequences"),
     *("prompt_sequences", "agreement_matrix", "car_curve", "known_scores", "score_counts", "score_intervals"),
     *(
