@@ -135,7 +135,8 @@ def cora_run(given: RunOptions):
         below = [SHORT_LINE, f"in brackets: {100 * short_level(Runs(shown)):g}% intervals"]
         print(plain_text(short_table(Runs(shown), beyond), given.digits, below))
     steady = [line for name, run in shown.items() for line in steadiness_lines(name, run)]
-    print("\n".join(["", *map(plain_line, steady)]))
+    if steady:
+        print("\n".join(["", *map(plain_line, steady)]))
     for name, responses in runs.items():
         lines = [f"{name}: {replies_line(responses)}", *from_store[name]]
         print("\n" + "\n  ".join(line for line in lines if line))

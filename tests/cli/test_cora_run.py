@@ -28,9 +28,12 @@ def test_run_without_arguments(organism_run):
     "Both organisms, without a network; a second run with early stopping finds all it needs in the store."
     folder, code, out, err = organism_run
     assert code == 0 and "300 questions, 6000 variants" in out and out.count("6000 replies") == 2 and "100%" in err
-    assert re.search(r"CoRA +0\.\d\d \(1\) +0\.\d\d \(2\)", out)
     here = folder / "responses" / "math"
     full = {name: read_responses(here / name) for name in ("steady", "skewed")}
+    for name in ("MCQA", "BMCA(1.0)", "CoRA"):  # with intervals, and without ranks
+        (line,) = [x for x in out.splitlines() if x.startswith(f"{name} ")]
+        shown = re.fullmatch(r"\S+ +(\S+) \[\S+, \S+\] +(\S+) \[\S+, \S+\] +0\.\d\d", line)
+        assert shown and list(shown.groups()) == [f"{lookup(score(run), name).value:.2f}" for run in full.values()]
     facts = json.loads((here / "steady" / "facts.json").read_text())
     assert facts == full["steady"].facts.plain() and facts["run"]["benchmark"] == "math"
     assert facts["respondent"]["path"] == "organism/steady" and facts["calls"]["asked"] > 5000

@@ -172,6 +172,8 @@ def test_all_of_it_through_the_commands(served, tmp_path, monkeypatch, capsys):
     assert f"0 asked, {different} from" in again and "--store none asks again" in again
     cora_table(["responses/math/served"])
     table = capsys.readouterr().out
-    assert re.search(r"MCQA +1\.00\n", table) and table.split("\n", 1)[1].rstrip() in first
+    for name, guessed in (("MCQA", "0.25"), ("CoRA", "0.19")):
+        assert re.search(rf"{name} +1\.00 +{guessed}\n", table)
+        assert re.search(rf"{name} +1\.00 \[0\.\d\d, 1\.00\] +{guessed}\n", first)
     local = evaluate(CausalRespondent(folder, device="cpu"), make_variants(math_benchmark()[:2]), progress=False)
     assert read_responses("responses/math/served").table["prediction"].tolist() == local.table["prediction"].tolist()

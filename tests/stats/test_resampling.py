@@ -159,14 +159,15 @@ def drawn_counts(rng, known, right_if_not=0.35):
 @pytest.mark.parametrize("G", [5, 10, 20])
 def test_few_clusters_are_covered_and_said(G):
     "BCa held the truth in 81 to 92 of 100."
-    rng, inside = np.random.default_rng(G), []
+    rng, inside, said = np.random.default_rng(G), [], []
     for _ in range(150):
         clusters = np.arange(100) % G
         known = rng.random(100) < rng.beta(3, 2, G)[clusters]
         found = score_intervals(as_account(drawn_counts(rng, known)), (1.0,), clusters=clusters).loc["MCQA+"]
         inside.append(found["low"] <= 0.6 + 0.4 * 0.35 <= found["high"])
-        if G < 20:  # half a cluster at each end is then most of the interval
-            assert Remark("few", G, what="cluster", why="unlike") in found["remarks"]
+        said.append(Remark("few", G, what="cluster", why="unlike") in found["remarks"])
+    # half a cluster at each end is most of the interval, unless those seen differ much
+    assert np.mean(said) == 1 if G == 5 else np.mean(said) > 0.5 if G == 10 else np.mean(said) < 0.1
     assert np.mean(inside) >= 0.91  # of 150, so give or take 2 points
 
 
