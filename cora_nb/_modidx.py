@@ -2546,6 +2546,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                       'cora_nb.report.words._names': ('report/words.html#_names', 'cora_nb/report/words.py'),
                                       'cora_nb.report.words._nothing_qualifies': ( 'report/words.html#_nothing_qualifies',
                                                                                    'cora_nb/report/words.py'),
+                                      'cora_nb.report.words._of_a_part': ('report/words.html#_of_a_part', 'cora_nb/report/words.py'),
                                       'cora_nb.report.words._repeated': ('report/words.html#_repeated', 'cora_nb/report/words.py'),
                                       'cora_nb.report.words._shard': ('report/words.html#_shard', 'cora_nb/report/words.py'),
                                       'cora_nb.report.words._stopped': ('report/words.html#_stopped', 'cora_nb/report/words.py'),

@@ -26,7 +26,7 @@ from ..metrics.items import method_table
 from .grid import number_text
 from .tables import score_table
 from .words import note_lines, remark_words
-from ..responses.columns import stop_reason, stopped_when_precise
+from ..responses.columns import REPLIED, in_state, stop_reason, stopped_when_precise, too_many
 from ..responses.responses import Responses
 from ..responses.runs import Runs, prompt_differences
 from ..results import lookup, make_result
@@ -217,13 +217,14 @@ def steadiness_lines(
 ) -> list[str]:  # none where a question has one variant only, or its replies are not known
     "How many questions change from right to wrong with the variant, and the share of right replies by place."
     known, said = account(run), []
-    trials, right = known.trials, known.questions["right"]
-    if known.questions["unknown"].any():
+    right, wrong, unknown = (known.questions[what] for what in ("right", "wrong", "unknown"))
+    if too_many(unknown.sum(), known.trials.sum()):
         return []
-    if (trials > 1).any():
-        mixed = int(((right > 0) & (right < trials)).sum())
+    if (known.trials > 1).any():
+        mixed = int(((right > 0) & (wrong > 0)).sum())
         said.append(f"{mixed} of {len(known)} questions are right in some variants and wrong in others")
     table = run.first_trial().table
+    table = table[in_state(table, *REPLIED)]
     if {"n_choices", "answer"} <= {*table} and len(table):
         size = int(table["n_choices"].mode().iloc[0])
         there = table[table["n_choices"] == size]

@@ -259,11 +259,16 @@ def _worth_saying(row: Mapping[str, Any]) -> bool:
     "Whether bounds say more than the number of replies, or of variants, that are there."
     told = row.get("remarks") or ()
     kinds = {r.kind for r in told if r.kind in ("unknown", "unread") or r.kind == "incomplete" and not r.why}
-    known = row.get("value") == row.get("value")
-    if kinds == {"incomplete"} or "incomplete" in kinds and known:  # a score of the variants that are there
+    if kinds == {"incomplete"} or _of_a_part(row):
         return False
     moved = len({f"{row.get(end, math.nan):.2f}" for end in ("least", "value", "most")}) > 1
     return "unknown" in kinds or not kinds or moved
+
+
+def _of_a_part(row: Mapping[str, Any]) -> bool:
+    "Whether a number is a score of the variants that are there, while its bounds are those of whole sets."
+    incomplete = any(r.kind == "incomplete" and not r.why for r in row.get("remarks") or ())
+    return incomplete and row.get("value") == row.get("value")
 
 
 def is_said(
@@ -271,7 +276,9 @@ def is_said(
     row: Mapping[str, Any],  # of a result
 ) -> bool:
     "Whether a remark is printed: replies that could not be read are, where they change the second decimal."
-    return remark.kind != "unread" or _worth_saying(row)
+    if remark.kind != "unread" or _worth_saying(row):
+        return True
+    return _of_a_part(row) and remark.n > 0.005 * remark.of
 
 
 def placed_words(

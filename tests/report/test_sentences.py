@@ -9,14 +9,15 @@ from cora_nb.core import Question
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.circular import position_spread
 from cora_nb.metrics.account import account, paper_counts
-from cora_nb.report.sentences import sentences
+from cora_nb.report.sentences import sentences, steadiness_lines
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.results import lookup
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 VARIANTS = make_variants(math_benchmark(80))
 
@@ -79,6 +80,26 @@ def test_unread_and_failed():
     assert "229 of 1,600 prompts for m failed, so these replies are not known." in found
     assert not [s for s in found if s.startswith("The accuracy of m is")]
     assert one(found, "CoRA of m is not known")
+
+
+def test_how_steady_a_run_is():
+    "By hand: of what is known. Up to one reply in a hundred may be unknown, as for scores."
+    run = ask("m", knows=0.6, slips=0.1)
+    for lost in ([], [3], range(16), range(17)):  # of 1,600
+        some = Responses(put_in_state(run.table, list(lost), "failed", "gone"), run.questions, run.facts, "m")
+        known = run.table.drop(index=run.table.index[list(lost)])
+        rights = known.groupby("question_id")["correct"].agg(["any", "all"])
+        mixed = int((rights["any"] & ~rights["all"]).sum())
+        four = known[known["n_choices"] == 4]
+        places = [f"{k + 1}: {100 * four[four['answer'] == k]['correct'].mean():.0f}%" for k in range(4)]
+        assert (
+            steadiness_lines("m", some) == []
+            if len(lost) == 17
+            else [
+                f"m: {mixed} of 80 questions are right in some variants and wrong in others",
+                f"m: right by the place of the answer among 4 choices: {', '.join(places)}",
+            ]
+        )
 
 
 @pytest.mark.slow
