@@ -36,6 +36,11 @@ def question_column(
         return pd.Series(ids, ids)
     if column not in responses.table and column in told and told[column].notna().any():
         found = told.set_index("question_id")[column]
+    elif column not in responses.table:
+        raise CoraError(
+            f"no question has a {column}; a run keeps the column that was named as the subject when it was asked, "
+            'such as columns={"subject": "passage"}, and those that are added to its questions'
+        )
     else:
         table = pd.concat([need(responses, column, trials="all", failed="unread").table, responses.absent])
         different = table[["question_id", column]].drop_duplicates()
