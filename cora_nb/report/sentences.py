@@ -214,17 +214,19 @@ def short_table(
 def steadiness_lines(
     name: str,  # of the respondent
     run: Responses,  # its run
-) -> list[str]:  # none where a question has one variant only, or its replies are not known
-    "How many questions change from right to wrong with the variant, and the share of right replies by place."
+) -> list[str]:  # none where a question has one variant only, or more than one reply in a hundred is not known
+    "How many questions change from right to wrong with the variant, and the share of right replies by place, if known."
     known, said = account(run), []
     right, wrong, unknown = (known.questions[what] for what in ("right", "wrong", "unknown"))
     if too_many(unknown.sum(), known.trials.sum()):
         return []
     if (known.trials > 1).any():
         mixed = int(((right > 0) & (wrong > 0)).sum())
-        said.append(f"{mixed} of {len(known)} questions are right in some variants and wrong in others")
+        said.append(
+            f"{mixed} of {int((right + wrong > 0).sum())} questions are right in some variants and wrong in others"
+        )
     table = run.first_trial().table
-    table = table[in_state(table, *REPLIED)]
+    table = table if run.failed_wrong else table[in_state(table, *REPLIED)]
     if {"n_choices", "answer"} <= {*table} and len(table):
         size = int(table["n_choices"].mode().iloc[0])
         there = table[table["n_choices"] == size]

@@ -275,7 +275,9 @@ def is_said(
     remark: Remark,  # of a row
     row: Mapping[str, Any],  # of a result
 ) -> bool:
-    "Whether a remark is printed: replies that could not be read are, where they change the second decimal."
+    """Whether a remark is printed. Replies that could not be read are, where they change the second decimal of a number;
+    of a score of some of the variants, where they are more than one in 200.
+    """
     if remark.kind != "unread" or _worth_saying(row):
         return True
     return _of_a_part(row) and remark.n > 0.005 * remark.of

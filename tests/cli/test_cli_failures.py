@@ -54,8 +54,9 @@ def test_more_than_one_in_a_hundred_is_no_score(tmp_path):
     with FaultyServer(lambda asked: BROKEN if asked.number % 4 == 3 else Answer()) as server:
         code, out, err = run(*words(server), cwd=tmp_path, OPENAI_API_KEY="none")
         assert code == 3 and "Traceback" not in err
-        for score in ("MCQA", "CoRA"):
-            assert re.search(rf"{score} +– \(from 0\.\d\d\d to 0\.\d\d\d\)", out)
+        assert re.search(r"CoRA +– \(from 0\.\d\d\d to 0\.\d\d\d\)", out)
+    code, out, _ = run("cora_table", "responses/math/m", cwd=tmp_path)
+    assert code == 3 and re.search(r"MCQA\+ +– \(from 0\.\d\d\d to 0\.\d\d\d\)", out)
     code, out, _ = run("cora_table", "responses/math/m", "--failed", "wrong", cwd=tmp_path)
     assert code == 0 and re.search(r"CoRA +0\.\d\d +0\.19\n", out)
 
