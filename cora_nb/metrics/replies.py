@@ -38,8 +38,8 @@ def question_column(
         found = told.set_index("question_id")[column]
     elif column not in responses.table:
         raise CoraError(
-            f"there is no column {column}, neither of the rows nor of the questions; of a benchmark's columns a run keeps "
-            'the one that is named as its subject, such as columns={"subject": "passage"}'
+            f"there is no column {column}, neither of the rows nor of the questions; of a benchmark's columns a run "
+            'keeps the one that is named as its subject, such as columns={"subject": "passage"}'
         )
     else:
         table = pd.concat([need(responses, column, trials="all", failed="unread").table, responses.absent])

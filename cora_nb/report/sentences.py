@@ -221,10 +221,8 @@ def steadiness_lines(
     if too_many(unknown.sum(), known.trials.sum()):
         return []
     if (known.trials > 1).any():
-        mixed = int(((right > 0) & (wrong > 0)).sum())
-        said.append(
-            f"{mixed} of {int((right + wrong > 0).sum())} questions are right in some variants and wrong in others"
-        )
+        mixed, heard = (int(some.sum()) for some in ((right > 0) & (wrong > 0), right + wrong > 0))
+        said.append(f"{mixed} of {heard} questions are right in some variants and wrong in others")
     table = run.first_trial().table
     table = table if run.failed_wrong else table[in_state(table, *REPLIED)]
     if {"n_choices", "answer"} <= {*table} and len(table):

@@ -275,8 +275,9 @@ def is_said(
     remark: Remark,  # of a row
     row: Mapping[str, Any],  # of a result
 ) -> bool:
-    """Whether a remark is printed. Replies that could not be read are, where they change the second decimal of a number;
-    of a score of some of the variants, where they are more than one in 200.
+    """Whether a remark is printed. Replies that could not be read are, where they change the second decimal.
+
+    Of a score of some of the variants, they are where they are more than one in 200.
     """
     if remark.kind != "unread" or _worth_saying(row):
         return True
