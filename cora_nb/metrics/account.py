@@ -17,7 +17,7 @@ import pandas as pd
 from ..core import THRESHOLDS
 from .cora import Counts, weighted_scores
 from .scores import get_score
-from ..responses.columns import UNSENT, in_state, stop_reason, too_many
+from ..responses.columns import KEY, UNSENT, in_state, stop_reason, too_many
 from ..responses.facts import as_facts
 from ..responses.files import read_responses
 from ..responses.responses import Responses, need
@@ -129,7 +129,7 @@ def _missing(found: Responses, there: np.ndarray) -> np.ndarray:
 
 def _variant_key(table: pd.DataFrame) -> list[str]:
     "The columns that say which variant a row is of."
-    return [c for c in ("question_id", "method", "index") if c in table]
+    return [c for c in KEY if c != "trial" and c in table]
 
 
 def _times(found: Responses) -> int:

@@ -28,10 +28,14 @@ def contributions(
 ) -> pd.DataFrame:  # a row for each question, a column for each score; their means are the scores
     "What each question contributes to each score. NaN where the score is not known. Source: Tukey, 1958."
     different, kind = count_kinds(counts)
+    return _of_kinds(different, kind, thresholds).iloc[kind].set_axis(counts.index)
+
+
+def _of_kinds(different: pd.DataFrame, kind: np.ndarray, thresholds: Sequence[float]) -> pd.DataFrame:
+    "The same with a row for each kind of question."
     without, sizes = left_out(kind)
     whole, left = (weighted_scores(different, thresholds, weights) for weights in (sizes, without))
-    each = {name: pseudo_values(whole[name], left[name], sizes) for name in whole}
-    return pd.DataFrame(each).iloc[kind].set_axis(counts.index)
+    return pd.DataFrame({name: pseudo_values(whole[name], left[name], sizes) for name in whole})
 
 # %% ../../nbs/metrics/contributions.ipynb #7148dd99
 _DRAWS, _SEED = 10_000, 0  # of the questions, for scores outside [0, 1]
@@ -60,10 +64,9 @@ def score_intervals(
     if population is not None:
         check_count("population", population, n + 1)
     narrower = 1.0 if population is None else ((population - n) / (population - 1)) ** 0.5
-    units, each = _units(clusters, n), contributions(rows, thresholds)
+    units, (different, kind) = _units(clusters, n), count_kinds(rows)
     count = (n, "question") if units is None else (int(units.max()) + 1, "cluster")
-    different, kind = count_kinds(rows)
-    bounded = _within(different, thresholds)
+    each, bounded = _of_kinds(different, kind, thresholds).iloc[kind], _within(different, thresholds)
     reach = {} if population is None else _question_reach(different, kind, thresholds)
     for name, value in table["value"].dropna().items():
         if bounded[name]:

@@ -258,17 +258,21 @@ def bounds_words(
 def _worth_saying(row: Mapping[str, Any]) -> bool:
     "Whether bounds say more than the number of replies, or of variants, that are there."
     told = row.get("remarks") or ()
-    kinds = {r.kind for r in told if r.kind in ("unknown", "unread") or r.kind == "incomplete" and not r.why}
-    if kinds == {"incomplete"} or _of_a_part(row):
+    kinds = {r.kind for r in told if r.kind in ("unknown", "unread")}
+    if _lacks_variants(row) and (_is_known(row) or not kinds):
         return False
     moved = len({f"{row.get(end, math.nan):.2f}" for end in ("least", "value", "most")}) > 1
     return "unknown" in kinds or not kinds or moved
 
 
-def _of_a_part(row: Mapping[str, Any]) -> bool:
-    "Whether a number is a score of the variants that are there, while its bounds are those of whole sets."
-    incomplete = any(r.kind == "incomplete" and not r.why for r in row.get("remarks") or ())
-    return incomplete and row.get("value") == row.get("value")
+def _lacks_variants(row: Mapping[str, Any]) -> bool:
+    "Whether a number is of some of the variants, while its bounds are those of whole sets."
+    return any(r.kind == "incomplete" and not r.why for r in row.get("remarks") or ())
+
+
+def _is_known(row: Mapping[str, Any]) -> bool:
+    "Whether there is a value."
+    return row.get("value") == row.get("value")
 
 
 def is_said(
@@ -281,7 +285,7 @@ def is_said(
     """
     if remark.kind != "unread" or _worth_saying(row):
         return True
-    return _of_a_part(row) and remark.n > 0.005 * remark.of
+    return _lacks_variants(row) and _is_known(row) and remark.n > 0.005 * remark.of
 
 
 def placed_words(
