@@ -44,6 +44,8 @@ _PLACES = {
     "metrics.scoring": ("score",),
     "metrics.guessing": ("chance_scores",),
     "report.page": ("make_report",),
+    "report.paper_table": ("paper_table",),
+    "report.present": ("present",),
     "report.render": ("render",),
     "report.tables": ("score_table",),
     "report.words": ("notes",),

@@ -8,8 +8,14 @@ import io
 import re
 from html.parser import HTMLParser
 
-from cora_nb.report.grid import UNKNOWN, number_text
+from cora_nb.report.present import UNKNOWN, number_text, present
 from cora_nb.report.tables import plain_line
+
+
+def printed_table(result, digits=None, **printing):
+    "Every number as the text that is printed."
+    return present(result, digits=digits, **printing).texts
+
 
 NASTY = [
     *("a|b", "\\\\", "<script>alert(1)</script>", "$x$"),  # these first: quick tests take the first eight
@@ -40,27 +46,32 @@ NASTY = [
 class Marks(HTMLParser):
     "Rows of cells, paragraphs and captions of a page; every mark must be one of a table."
 
-    ALLOWED = set("div style table caption span thead tbody tr th td p wbr".split())
+    ALLOWED = set("div style table caption thead tbody tr th td p b".split())
 
     def __init__(self, page, also=()):
         super().__init__()
         self.allowed, self.open, self.rows, self.lines, self.caption = self.ALLOWED | set(also), [], [], [], None
-        self.scopes = []
+        self.heads, self.labels = (
+            0,
+            [],
+        )  # how many rows of headings; of each row, how many rows each of its labels takes
         self.feed(page)
         self.close()
         assert not self.open, f"left open: {self.open}"
 
     def handle_starttag(self, tag, attrs):
         assert tag in self.allowed, f"a mark {tag} in the page"
-        assert not any(name.startswith("on") or name in ("href", "src", "style") for name, _ in attrs), attrs
-        if tag == "wbr":
-            return
+        assert not any(name.startswith("on") or name in ("href", "src") for name, _ in attrs), attrs
+        assert dict(attrs).get("style") in (None, "text-align: left;"), attrs
         self.open.append(tag)
         if tag == "tr":
             self.rows.append([])
+            self.labels.append([])
+            self.heads += "thead" in self.open
         elif tag in ("td", "th"):
             self.rows[-1].append("")
-            self.scopes.append(dict(attrs).get("scope"))
+            if tag == "th":
+                self.labels[-1].append(int(dict(attrs).get("rowspan") or 1))
         elif tag == "p":
             self.lines.append("")
         elif tag == "caption":
@@ -88,12 +99,15 @@ class Marks(HTMLParser):
 
 
 def read_html(page, heads=1):
-    "What a fragment says; `heads` columns are labels."
+    "What a fragment says; the last `heads` labels of a row."
     found = Marks(page)
-    (_, *head), *body = [[row[:heads], *row[heads:]] for row in found.rows]
-    rows = [(tuple(row[0]), row[1:]) for row in body if len(row) > 1 or not head]
-    assert set(found.scopes) <= {"col", "row", "rowgroup", None}
-    return head, rows, found.lines, found.caption
+    rows, above = [], []  # above: labels that go on, with the number of rows that they still take
+    for row, spans in zip(found.rows[found.heads :], found.labels[found.heads :]):
+        above = [[text, left - 1] for text, left in above if left > 1]
+        above += [[text, span] for text, span in zip(row, spans)]
+        rows.append((tuple(text for text, _ in above)[-heads:], row[len(spans) :]))
+    assert len({len(cells) for _, cells in rows}) == 1 and found.heads in (1, 2)
+    return found.rows[0][-len(rows[0][1]) :], rows, found.lines, found.caption
 
 
 def read_markdown(text, heads=1):
@@ -115,7 +129,7 @@ LATEX = {
     **{"\\" + c: c for c in "&%$#_{}"},
     **{r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\textless{}": "<"},
     **{r"\textgreater{}": ">", r"\textbar{}": "|", r"\textasciigrave{}": "`", r"\symbol{34}": '"', r"$\geq$": "≥"},
-    **{"--": "–", "{}": "", r"\quad ": ""},
+    **{"--": "–", "{}": "", r"\quad ": "", r"\quad": "", "$-$": "-"},
 }
 JOINED = ("--", "''", ",,", "``", "<<", ">>", "?`", "!`")  # what fonts make one sign of
 
@@ -136,17 +150,17 @@ def latex_text(source):
 def read_latex(source, heads=1):
     "What a `tabular`, perhaps within a `table`, says."
     lines, caption = source.split("\n"), None
-    if lines[0].startswith("% "):
-        lines = lines[2:]
     if lines[0] == r"\begin{table}[htbp]":
-        assert lines[1] == r"\centering" and lines[-1] == r"\end{table}"
-        caption = latex_text(re.fullmatch(r"\\caption\{(.*)\}", lines[2])[1])
-        lines = lines[3:-1]
+        assert lines[1:3] == [r"\centering", r"\small"] and lines[-1] == r"\end{table}"
+        caption = latex_text(re.fullmatch(r"\\caption\{(.*)\}", lines[3])[1])
+        lines = lines[4:-1]
     (columns,) = re.fullmatch(r"\\begin\{tabular\}\{(l+c+)\}", lines[0]).groups()
     end = lines.index(r"\end{tabular}")
     assert [lines[1], lines[3], lines[end - 1]] == [r"\toprule", r"\midrule", r"\bottomrule"]
     body = []
     for line in [lines[2], *lines[4 : end - 1]]:
+        if line == r"\addlinespace":
+            continue
         assert line.endswith(r" \\") and not line.startswith(("[", "*"))
         cells = re.split(r"(?<!\\)&", line[:-3])
         assert len(cells) == len(columns)
@@ -154,7 +168,8 @@ def read_latex(source, heads=1):
         body.append([latex_text(cell) for cell in cells])
     below = lines[end + 1 :]
     assert not any(below[::2])
-    said = [latex_text(line.removeprefix(r"\noindent ")) for line in below[1::2]]
+    wrapped = r"\\noindent\\parbox\{\\linewidth\}\{\\footnotesize (.*)\}"
+    said = [latex_text(re.fullmatch(wrapped, line)[1]) for line in below[1::2]]
     return body[0][heads:], [(tuple(row[:heads]), row[heads:]) for row in body[1:]], said, caption
 
 

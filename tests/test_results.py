@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cora_nb.core import CoraError
 from cora_nb.report.words import SENTENCES
 from cora_nb.results import (
-    COLUMNS_IN_WORDS,
+    IN_WORDS,
     IDENTITY,
     REMARKS,
     RESULT,
@@ -209,5 +209,5 @@ def test_people_read_remarks_in_words():
 def test_the_words_of_a_result_are_registered(monkeypatch):
     result = make_result([{"score": "x", "value": 0.5, "remarks": Remark("few", 3, what="question")}])
     assert result["note"].tolist() == ["3 questions: few to rely on"]
-    monkeypatch.setitem(COLUMNS_IN_WORDS.registered, "note", lambda result: ["peu"] * len(result))
+    monkeypatch.setitem(IN_WORDS.registered, "note", lambda result: ["peu"] * len(result))
     assert result["note"].tolist() == lookup(result, "x")[["note"]].tolist() == ["peu"]

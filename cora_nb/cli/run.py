@@ -50,7 +50,7 @@ from cora_nb.cli.shared import (
     own_scores,
 )
 from ..checks import check_count, check_option
-from ..report.render import plain_text
+from ..report.render import render
 from ..report.sentences import SHORT_LINE, short_level, short_table, steadiness_lines
 from ..report.tables import plain_line
 from ..responses.files import check_folder, write_responses
@@ -132,8 +132,8 @@ def cora_run(given: RunOptions):
     with failures_said():
         shown = {name: run.count_failed_as_wrong() if given.failed == "wrong" else run for name, run in runs.items()}
         print_faults(shown)
-        below = [SHORT_LINE, f"in brackets: {100 * short_level(Runs(shown)):g}% intervals"]
-        print(plain_text(short_table(Runs(shown), beyond), given.digits, below))
+        table, level = short_table(Runs(shown), beyond), short_level(Runs(shown))
+        print(render(table, digits=given.digits, ranks=False, groups=False, below=[SHORT_LINE], level=level))
     steady = [line for name, run in shown.items() for line in steadiness_lines(name, run)]
     if steady:
         print("\n".join(["", *map(plain_line, steady)]))

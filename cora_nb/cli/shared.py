@@ -29,9 +29,9 @@ from ..benchmarks.rows import parsed
 from ..benchmarks.samples import Part
 from ..benchmarks.pitfalls import BenchmarkWarning
 from .options import QuestionOptions
-from ..core import CoraError, Question, cache_folder
+from ..core import THRESHOLDS, CoraError, Question, cache_folder
 from ..forms import Variant
-from ..metrics.scores import RUN_SCORES, SCORES, get_run_score, load_score
+from ..metrics.scores import RUN_SCORES, SCORES, get_run_score, load_score, score_members
 from ..registry import AddressWarning
 from ..respondents.checkpoints import ModelWarning
 from ..respondents.named import changed_spec
@@ -229,7 +229,7 @@ def own_scores(
 
 def _own_score(name: str) -> str:
     "The name of a score or a measure of runs, which is loaded if it is given by its address."
-    if name in RUN_SCORES or name in SCORES.registered:
+    if name in RUN_SCORES or name in SCORES.registered or name in score_members(THRESHOLDS):
         return name
     if ":" not in name and name not in SCORES:
         raise CoraError(f"score must be one of {', '.join([*SCORES, *RUN_SCORES])}, or FILE.py:NAME, got {name!r}")

@@ -18,7 +18,9 @@ from .commands import command
 from .shared import name_on_disk, own_scores
 from ..core import CoraError
 from ..report.page import make_report, save_pictures
-from ..report.render import check_table_file, render, table_format, write_printed
+from ..report.paper_table import PAPER_SCORES, paper_table
+from ..report.present import TextTable, present
+from ..report.render import check_table_file, render, table_format, write_table
 from ..report.tables import plain_line, score_table
 from ..responses.columns import in_state
 from ..responses.files import read_responses
@@ -57,34 +59,35 @@ def _choose_trials(
 class TableOptions:
     "The options of `cora_table`."
 
-    runs: list[str]  # folders of runs, or responses files; one for each column
+    runs: list[str]  # folders of runs, or responses files
+    rows: str = "scores"  # scores: a column for each model, as in the CoRA paper; models: a row for each, for a paper
+    scores: str = None  # only these scores, with commas; with --rows models: MCQA, BMCA(1.0) and CoRA without it
+    score: str = None  # measures beside the scores (cora_list scores), or your own as FILE.py:NAME, with commas
+    compare: str = None  # with --rows models: the model that the others are compared with
+    interval: float = None  # level of an interval behind each score, such as 0.95; without it, none (models: 0.95)
+    clusters: str = None  # with intervals: a column of what belongs together, such as subject or passage
     format: str = None  # text, markdown, latex, csv, html or xlsx; without it, that of --out, or text
-    out: str = None  # a file such as scores.tex; a table that is there is replaced, and nothing else is
+    out: str = None  # a file such as scores.tex
+    force: bool = False  # replace the file if it is there
     caption: str = None  # above the table
+    label: str = None  # with --rows models: to refer to the table, in LaTeX
     digits: int = 2  # decimals
     trial: int = None  # the number of the one repetition to score; without it, the first
     trials: str = "first"  # all: score every repetition of a prompt as a further reply
-    interval: float = None  # level of an interval behind each score, such as 0.95; without it, none
-    clusters: str = None  # with --interval: a column of what belongs together, such as subject or passage
-    score: str = None  # measures beside the scores (cora_list scores), or your own as FILE.py:NAME, with commas
     failed: str = "unknown"  # wrong: count failed prompts as wrong, however many there are
 
 
 @command(
     "cora_table responses/math/steady responses/math/skewed",
-    "cora_table responses/math/* --interval 0.95 --format markdown",
     "cora_table responses/math/* --interval 0.95 --out scores.xlsx",
+    "cora_table responses/math/* --rows models --compare steady --format latex",
 )
 def cora_table(given: TableOptions):
-    "Print the scores of one or more runs as the paper prints them."
+    "Print the scores of one or more runs as the paper prints them, or as a table for a paper of your own."
     format = table_format(given.out, given.format)
     if given.out is not None:
-        check_table_file(given.out, format)
-    if given.interval is not None and not 0 < given.interval < 1:
-        raise CoraError(f"interval must be a level between 0 and 1, such as 0.95, got {given.interval!r}")
-    check_option("failed", given.failed, ("unknown", "wrong"))
-    if given.clusters is not None and given.interval is None:
-        raise CoraError("--clusters needs intervals: give their level, such as --interval 0.95")
+        check_table_file(given.out, given.force)
+    _check_options(given)
     named = dict(zip(column_names(given.runs), map(read_responses, given.runs)))
     chosen = {name: _choose_trials(responses, given.trial, given.trials) for name, responses in named.items()}
     aside = format != "text" or given.out is not None
@@ -93,17 +96,15 @@ def cora_table(given: TableOptions):
     if given.failed == "wrong":
         chosen = {name: responses.count_failed_as_wrong() for name, responses in chosen.items()}
     with failures_said():
-        scores = score_table(chosen, own_scores(given.score), given.interval, clusters=given.clusters)
-        above, below = _interval_lines(given.interval, format)
+        table = _made(given, chosen)
         facts = {
             name: {"read_from": path, **run.facts.plain()} for path, (name, run) in zip(given.runs, chosen.items())
         }
-        printed = render(scores, format, digits=given.digits, caption=given.caption, below=below, facts=facts)
-    if given.out is None:
-        print(f"{above}{printed}")
-    else:
-        write_printed(f"{above}{printed}" if above else printed, given.out, format, given.caption)
-        print(f"{given.out}: the scores of {len(given.runs)} run{'s' * (len(given.runs) > 1)}, as {format}")
+        if given.out is None:
+            print(render(table, format))
+        else:
+            write_table(table, given.out, format, given.force, facts=facts)
+            print(f"{given.out}: the scores of {len(given.runs)} run{'s' * (len(given.runs) > 1)}, as {format}")
     lines = {name: failed_line([responses]) for name, responses in chosen.items() if not responses.failed_wrong}
     for name, line in lines.items():
         if line:
@@ -112,17 +113,31 @@ def cora_table(given: TableOptions):
     end_incomplete(cut or any(lines.values()), {}, "cora_table")
 
 
-def _interval_lines(
-    level: float | None,  # of the intervals
-    format: str,  # of the table
-) -> tuple[str, list[str]]:  # a text above the table, and sentences below it
-    "A note on the level of the intervals. CSV needs none, since its columns are named."
-    if level is None or format == "csv":
-        return "", []
-    said = f"{100 * level:g}% intervals"
-    if format in ("html", "xlsx"):
-        return "", [f"low and high: {said}" if format == "xlsx" else f"in brackets: {said}"]
-    return f"{'% ' if format == 'latex' else ''}in brackets: {said}\n\n", []
+def _check_options(given: TableOptions) -> None:
+    "Raise `CoraError` for an option that is out of range, or goes with another."
+    check_option("rows", given.rows, ("scores", "models"))
+    check_option("failed", given.failed, ("unknown", "wrong"))
+    if given.interval is not None and not 0 < given.interval < 1:
+        raise CoraError(f"interval must be a level between 0 and 1, such as 0.95, got {given.interval!r}")
+    if given.rows == "models":
+        return
+    if given.clusters is not None and given.interval is None:
+        raise CoraError("--clusters needs intervals: give their level, such as --interval 0.95")
+    for name in ("compare", "label"):
+        if getattr(given, name) is not None:
+            raise CoraError(f"--{name} goes with --rows models")
+
+
+def _made(given: TableOptions, runs: Mapping[str, Responses]) -> TextTable:
+    "The table that was asked for."
+    only, beside = own_scores(given.scores), own_scores(given.score)
+    printing = {"digits": given.digits, "caption": given.caption}
+    if given.rows == "models":
+        names, level = [*(only or PAPER_SCORES), *beside], given.interval or 0.95
+        return paper_table(runs, names, given.compare, level, given.clusters, given.label or "", **printing)
+    wanted = [*only, *beside] if only else None
+    scores = score_table(runs, beside, given.interval, clusters=given.clusters, scores=wanted)
+    return present(scores, level=given.interval, **printing)
 
 # %% ../../nbs/cli/table.ipynb #fce0a2b6
 @command(

@@ -29,7 +29,8 @@ from ..core import CoraError, Question, data_path
 from ..forms import Variant
 from .mcqa_plus import Steps, mcqa_plus_steps, prepare_steps
 from ..registry import Registry
-from ..report.render import printed_table, write_result
+from ..report.present import present
+from ..report.render import write_result
 from ..respondents.protocol import Respondent
 from ..responses.responses import Responses
 from ..results import make_result
@@ -552,7 +553,7 @@ def beside(
     paper: pd.DataFrame,  # a result of the same scores from the paper
 ) -> str:
     "Your columns, then the paper's, as aligned text, each side with its own ranks."
-    return pd.concat([printed_table(own), printed_table(paper)], axis=1).fillna("").to_string()
+    return pd.concat([present(own).texts, present(paper).texts], axis=1).fillna("").to_string()
 
 
 def with_paper(

@@ -33,7 +33,7 @@ from ..metrics.confidence import confidences
 from ..metrics.sampled import is_estimate
 from ..metrics.items import method_table
 from ..metrics.scoring import score
-from .grid import grid_texts, result_grid, sentences_below
+from .present import present
 from .page_data import packed, page_data
 from .plots import curve_table, plot_bars, plot_lines, plot_points, plot_scores
 from .run_plots import plot_reliability
@@ -148,12 +148,12 @@ def _grouped(
     caption: str,  # above them
 ) -> _PageTable:
     "A result as printed, with its rows in groups."
-    grid, groups = result_grid(result), {}
-    for labels, row in zip(grid.rows, grid_texts(grid)):
-        group, name = labels if grid.paper else ("", ", ".join(filter(None, labels)))
-        groups.setdefault(group, []).append((name, [number + words for number, words in row]))
-    heads = ["score" if grid.paper else ", ".join(grid.heads), *map(plain_line, grid.names)]
-    return _PageTable(caption, heads, list(groups.items()), sentences_below(grid))
+    table, groups = present(result), {}
+    for labels, row in zip(table.rows, table.cells):
+        group, name = labels if table.grouped else ("", ", ".join(filter(None, labels)))
+        groups.setdefault(group, []).append((name, [*map(str, row)]))
+    heads = ["score" if table.grouped else ", ".join(table.heads), *map(plain_line, table.names)]
+    return _PageTable(caption, heads, list(groups.items()), table.below)
 
 
 def _table_parts(

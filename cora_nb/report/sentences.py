@@ -23,7 +23,7 @@ from ..metrics.account import account
 from ..metrics.contributions import ACCURACY_ALONE
 from ..metrics.faults import faults
 from ..metrics.items import method_table
-from .grid import number_text
+from .present import number_text
 from .tables import score_table
 from .words import note_lines, remark_words
 from ..responses.columns import REPLIED, in_state, stop_reason, stopped_when_precise, too_many

@@ -129,12 +129,14 @@ def score_table(
     ci: float | None = None,  # level of intervals for the responses, such as 0.95; None: no intervals
     guesser: bool = True,  # beside the runs, what guessing gives on the same variants
     clusters: str | None = None,  # a column of clusters of questions, such as "subject", for the intervals
+    scores: Sequence[str] | None = None,  # only these scores and measures, in this order; None: as said above
 ) -> pd.DataFrame:  # a result: the scores of each run in the paper's order, unrounded, with remarks: see above
     """Scores of several runs, in the order of Tables 1 to 4 of the CoRA paper, and those of precise stopping.
 
-    Raises `CoraError` if a run or a score cannot be used. Source: CoRA, Tables 1 to 4.
+    Raises `CoraError` if a run or a score cannot be used, and for a score that no run has. Source: CoRA, Tables 1 to 4.
     """
     given = _by_name(runs)
+    beyond = [*beyond, *(scores or ())] if not isinstance(beyond, bool) else list(scores) if scores else beyond
     also = [] if isinstance(beyond, bool) else [name for name in beyond if name in RUN_SCORES]
     found, differ = (
         {name: _scores_of(name, run, ci, also, clusters) for name, run in given.items()},
@@ -142,9 +144,10 @@ def score_table(
     )
     wanted = arrange(s for table in found.values() for s in table["score"])
     beyond = beyond is True or [*(beyond or ()), *_asked_for(given)]
-    scores = [s for group, s in wanted if group != BEYOND or beyond is True or beyond and _wanted(s, beyond, also)]
-    if not scores:
+    there = [s for group, s in wanted if group != BEYOND or beyond is True or beyond and _wanted(s, beyond, also)]
+    if not there:
         raise CoraError(f"nothing to show: no run among {list(given)} has a score of the table")
+    scores = there if scores is None else [s for name in scores for s in _called(name, there)]
     table = stack_results({name: _chosen(table, scores, differ.get(name)) for name, table in found.items()})
     families = {name: getattr(run, "family", None) for name, run in given.items()}
     if guesser and (guessed := _guessed(given, scores)):
@@ -154,11 +157,20 @@ def score_table(
     return table.assign(score=pd.Series(labels, table.index, dtype=table["score"].dtype))
 
 
+def _called(name: str, there: Sequence[str]) -> list[str]:
+    "The scores that a name means: one, or all of a measure of runs. Raises `CoraError` if there is none."
+    if name in there:
+        return [name]
+    if name in RUN_SCORES and (of_measure := [score for score in there if _of_measure(score)]):
+        return of_measure
+    raise CoraError(f"no run has the score {name!r}; there are {', '.join(there)}")
+
+
 GUESSER = "a guesser"
 
 
 def _guessed(runs: Mapping[str, object], scores: Sequence[str]) -> dict[str, tuple[pd.DataFrame, str | None]]:
-    "What guessing gives on whole divergence sets of each run, and their family: once if it is the same, else for each."
+    "What guessing gives on whole divergence sets of each run, and their family: once if four decimals are the same."
     found = {}
     for name, run in runs.items():
         if not isinstance(run, Responses) or run.complete is False:
@@ -169,7 +181,7 @@ def _guessed(runs: Mapping[str, object], scores: Sequence[str]) -> dict[str, tup
             table = table.set_index("score").loc[wanted].reset_index().drop(columns=["least", "most", "status"])
             if table["value"].notna().any():
                 found[name] = table.assign(remarks=[(CHANCE,)] * len(table)), run.family
-    values = {name: tuple(table["value"].fillna(-1).round(9)) + (family,) for name, (table, family) in found.items()}
+    values = {name: tuple(table["value"].fillna(-1).round(4)) + (family,) for name, (table, family) in found.items()}
     if len(set(values.values())) == 1:
         found = {"": next(iter(found.values()))}
     label = GUESSER

@@ -119,15 +119,16 @@ def test_a_comparison_has_the_bounds_of_the_difference(run):
 
 def test_the_table_the_csv_and_the_page_say_the_same(run):
     table = cn.render(cn.score_table([run]))
-    rows = {r["score"]: r for r in csv.DictReader(io.StringIO(cn.render(cn.score_table([run]), "csv")))}
+    told = csv.DictReader(io.StringIO(cn.render(cn.score_table([run]), "csv")))
+    rows = {r["score"]: r for r in told if r["respondent"] == "ann"}
     page = cn.make_report(run, pictures=False).html
     for name in ("MCQA", "MCQA+", "CoRA", "CI"):
         least, most = BY_HAND[name]
         words = f"from {least:.3f} to {most:.3f}"
         (line,) = [line for line in table.splitlines() if line.split()[:1] == [name]]
-        assert words in line and words in rows[name]["ann note"] and rows[name]["ann"] == ""
+        assert words in line and words in rows[name]["note"] and rows[name]["value"] == ""
         assert words in page
-    assert "MV" in rows and float(rows["MV"]["ann"]) == 1 and "1.00" in table
+    assert "MV" in rows and float(rows["MV"]["value"]) == 1 and "1.00" in table
 
 
 def test_the_gate_does_not_pass_what_is_not_known(run, tmp_path, capsys):

@@ -69,7 +69,6 @@ MATERIALS = {
     *("item_breaks", "swap_table", "letter_table", "swap_counts", "published_swaps", "swap_tables"),
     *(
         "question_column",
-        "printed_table",
         "load_published",
         "corrected",
         "written_result",

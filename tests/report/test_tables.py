@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 from score_tables import PUBLISHED, SCORES, published, sure
+from table_readers import printed_table
 from scipy.stats import rankdata
 
 from cora_nb.core import CoraError
 from cora_nb.metrics.guessing import chance_scores
 from cora_nb.metrics.scoring import score
-from cora_nb.report.grid import competition_ranks, number_text
-from cora_nb.report.render import printed_table, render
+from cora_nb.report.present import competition_ranks, number_text
+from cora_nb.report.render import render
 from cora_nb.report.tables import GUESSER, score_table
 from cora_nb.responses.runs import RunDifference, Runs
 from cora_nb.results import CHANCE, Remark, RESULT, lookup, make_result, values_of
@@ -114,7 +115,7 @@ def test_one_run_has_no_ranks():
     assert printed_table(table).iloc[:, 0].tolist()[:4] == ["0.82", "0.89", "0.91", "0.65"]
     for format in ("text", "markdown", "latex"):
         assert "(1)" not in render(table, format)
-    assert "(1)" not in render(table, "styler").to_html()
+    assert "(1)" not in render(table, "html")
 
 
 def test_beyond_the_paper_and_other_thresholds():
@@ -129,7 +130,7 @@ def test_beyond_the_paper_and_other_thresholds():
         ("Beyond the paper", "CORE"),
         ("Beyond the paper", "RC"),
     ]
-    assert "c >= 0.25" in render(score_table({"a": run}))
+    assert "BMCA(0.25)" in render(score_table({"a": run}))
 
 
 def test_responses_are_scored_on_the_way():

@@ -14,11 +14,10 @@ import pytest
 from helpers import WITH_TORCH, slow_after
 from hypothesis import given, settings, strategies as st
 from score_tables import published, sure
-from table_readers import NASTY, latex_text, read_html, read_latex, read_markdown, read_xlsx, shown
+from table_readers import NASTY, latex_text, printed_table, read_html, read_latex, read_markdown, read_xlsx, shown
 
-from cora_nb.core import threshold
-from cora_nb.report.grid import number_text
-from cora_nb.report.render import _latex, _markdown, _markdown_paragraph, printed_table, render
+from cora_nb.report.present import number_text
+from cora_nb.report.render import _latex, _markdown, _markdown_paragraph, render
 from cora_nb.report.tables import score_table
 from cora_nb.responses.files import from_csv_cell
 from cora_nb.results import make_result
@@ -41,27 +40,20 @@ def tables(simulated):
         yield score_table({name: simulated[name] for name in ("a", "part", "half|_<b>")}, ci=ci)
 
 
-def labels_of(table):
-    "The labels that formats for people print for the rows of a table of the paper: a threshold without its score."
-    return [f"c ≥ {threshold(s)}" if threshold(s) is not None else s for _, s in table.index]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("digits", [0, 2, 4])
 def test_the_same_numbers_in_every_format(simulated, digits):
     for table in tables(simulated):
         plain = printed_table(table, digits)
         cells, names = plain.to_numpy().tolist(), list(map(shown, plain))
-        pages = {format: render(table, format, digits) for format in ("text", "markdown", "latex", "html", "xlsx")}
+        pages = {
+            format: render(table, format, digits=digits) for format in ("text", "markdown", "latex", "html", "xlsx")
+        }
         for format, read in (("markdown", read_markdown), ("latex", read_latex), ("html", read_html)):
             head, rows, below, _ = read(pages[format])
             numbers = [(labels, row) for labels, row in rows if any(row)]
             assert head == names and [row for _, row in numbers] == cells, format
-            if format == "html":
-                said = [f"BMCA({label})" if label[0] == "c" else label for label in labels_of(plain)]
-            else:
-                said = labels_of(plain)
-            assert [label for (label,), _ in numbers] == said, format
+            assert [label for (label,), _ in numbers] == [score for _, score in plain.index], format
             assert below == [line for line in pages["text"].partition("\n\n")[2].split("\n") if line], format
         head, rows, below = read_xlsx(pages["xlsx"], digits)
         assert head == names and [row for _, row in rows] == cells
@@ -69,13 +61,12 @@ def test_the_same_numbers_in_every_format(simulated, digits):
         text = pages["text"].partition("\n\n")[0].split("\n")[1:]
         text = [line for line in text if re.search(r"  ", line.strip())]
         assert [re.split(r"\s{2,}", line.strip())[1:] for line in text] == cells
-        read = list(csv.reader(io.StringIO(render(table, "csv"))))
-        names_there = [from_csv_cell(name) for name in read[0]]
-        for i, name in enumerate(plain):
-            values = [row[names_there.index(name)] for row in read[1:]]
-            assert [number_text(float(v)) if v else "–" for v in values] == [
-                re.split(r"[ ,]", cell)[0] for cell in printed_table(table, 2)[name]
-            ]
+        read = csv.DictReader(io.StringIO(render(table, "csv")))
+        values = {(from_csv_cell(row["respondent"]), row["score"]): row["value"] for row in read}
+        for name in plain:
+            said = [re.split(r"[ ,]", cell)[0] for cell in printed_table(table, 2)[name]]
+            known = [values[name, score] for _, score in plain.index]
+            assert [number_text(float(v)) if v else "–" for v in known] == said
 
 
 @pytest.mark.parametrize("name", slow_after(8, NASTY))
