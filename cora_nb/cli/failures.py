@@ -17,6 +17,7 @@ from typing import Any
 
 from ..core import CoraError
 from .shared import with_line_to_type
+from ..report.findings import Findings, findings
 from ..report.sentences import fault_lines
 from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
@@ -119,11 +120,12 @@ def print_unread(
 
 
 def print_faults(
-    runs: Mapping[str, Responses],  # runs by name
+    runs: Mapping[str, Responses] | Findings,  # runs by name
     aside: bool = False,  # print to the error stream
 ) -> None:
     "Print what of each run looks like a fault, before its scores are read."
-    lines = [f"{plain_line(name)}: {plain_line(line)}" for name, run in runs.items() for line in fault_lines(run)]
+    known = findings(runs)
+    lines = [f"{plain_line(name)}: {plain_line(line)}" for name in known.runs for line in fault_lines(known, name)]
     if lines:
         print(*lines, "", sep="\n", file=sys.stderr if aside else sys.stdout)
 

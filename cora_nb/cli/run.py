@@ -51,12 +51,12 @@ from cora_nb.cli.shared import (
 )
 from ..checks import check_count, check_option
 from ..report.render import render
+from ..report.findings import findings
 from ..report.sentences import SHORT_LINE, short_level, short_table, steadiness_lines
 from ..report.tables import plain_line
 from ..responses.files import check_folder, write_responses
 from ..runs.asking import as_spending
 from ..runs.evaluate import plan, prepare, Running, Tryout, try_respondent
-from ..responses.runs import Runs
 from ..runs.shards import shard_of
 from ..variants.families import make_variants
 
@@ -131,10 +131,11 @@ def cora_run(given: RunOptions):
     print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {given.family}\n")
     with failures_said():
         shown = {name: run.count_failed_as_wrong() if given.failed == "wrong" else run for name, run in runs.items()}
-        print_faults(shown)
-        table, level = short_table(Runs(shown), beyond), short_level(Runs(shown))
-        print(render(table, digits=given.digits, ranks=False, groups=False, below=[SHORT_LINE], level=level))
-    steady = [line for name, run in shown.items() for line in steadiness_lines(name, run)]
+        known = findings(shown)  # the page and the figures read it, too
+        print_faults(known)
+        how = {"digits": given.digits, "below": [SHORT_LINE], "level": short_level(known.runs)}
+        print(render(short_table(known, beyond), ranks=False, groups=False, **how))
+    steady = [line for name in shown for line in steadiness_lines(known, name)]
     if steady:
         print("\n".join(["", *map(plain_line, steady)]))
     for name, responses in runs.items():
@@ -144,7 +145,7 @@ def cora_run(given: RunOptions):
     there = [places[name] for name in runs]
     page = folders[0].parent / "report.html" if given.report else None
     pictures = Path(given.figures) if given.figures else None
-    print(f"\n{page_lines(shown, there, page, pictures)}")
+    print(f"\n{page_lines(known, there, page, pictures)}")
     end_incomplete(any(stops.values()) or any(run.failed_remarks for run in runs.values()), stopped, "cora_run")
 
 # %% ../../nbs/cli/run.ipynb #f558fe23

@@ -17,6 +17,7 @@ from .failures import end_incomplete, failed_line, failures_said, print_faults, 
 from .commands import command
 from .shared import name_on_disk, own_scores
 from ..core import CoraError
+from ..report.findings import Findings, findings
 from ..report.page import make_report, save_pictures
 from ..report.paper_table import PAPER_SCORES, paper_table
 from ..report.present import TextTable, present
@@ -25,7 +26,6 @@ from ..report.tables import plain_line, score_table
 from ..responses.columns import in_state
 from ..responses.files import read_responses
 from ..responses.responses import Responses
-from ..responses.runs import Runs
 
 # %% ../../nbs/cli/table.ipynb #7d481398
 def column_names(
@@ -164,7 +164,7 @@ def _written(path: Path) -> str:
 
 # %% ../../nbs/cli/table.ipynb #7a1c2002
 def page_lines(
-    runs: Mapping[str, Responses],  # by name
+    runs: Mapping[str, Responses] | Findings,  # by name
     folders: Sequence[Path],  # their folders, one for each
     page: Path | None = None,  # the file for the page; None: print the command that makes it
     figures: Path | None = None,  # the folder for its figures; None: do not save them
@@ -172,8 +172,9 @@ def page_lines(
     "Write the page and the figures of a command's runs, or say how to make them."
     told = {"all scores": "cora_table", "a page to look at": "cora_report"}
     said = [f"{what}: {shlex.join([command, *map(str, folders)])}" for what, command in told.items()]
+    known = findings(runs)
     if page is not None:
-        said[1] = _written(make_report(runs).save(page))
+        said[1] = _written(make_report(known).save(page))
     if figures is not None:
-        said.append(f"figures: {len(save_pictures(Runs(runs), figures))} files in {figures}")
+        said.append(f"figures: {len(save_pictures(known, figures))} files in {figures}")
     return "\n".join(said)

@@ -24,26 +24,17 @@ from markupsafe import Markup
 from .. import __version__
 from ..benchmarks.files import write_whole
 from ..core import CoraError, data_path, score_label
-from ..metrics.bias import length_ranks, position_ranks
-from ..metrics.calibration import binned, reliability
-from ..metrics.circular import position_spread
-from ..metrics.comparison import compare, rank_table
-from ..metrics.consistency import inconsistency_components
-from ..metrics.confidence import confidences
-from ..metrics.sampled import is_estimate
-from ..metrics.items import method_table
-from ..metrics.scoring import score
+from .findings import Findings, findings
 from .present import present
 from .page_data import packed, page_data
-from .plots import curve_table, plot_bars, plot_lines, plot_points, plot_scores
+from .plots import plot_bars, plot_lines, plot_points, plot_scores
 from .run_plots import plot_reliability
 from .sentences import sentences
 from .style import figure_bytes, save_figure
-from .tables import plain_line, score_table
+from .tables import plain_line
 from ..responses.columns import UNSENT, in_state, stopped_when_precise, unasked_words
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs
-from ..responses.shown import questions_of_run
 from ..results import stack_results
 
 # %% ../../nbs/report/page.ipynb #d6532693
@@ -157,33 +148,46 @@ def _grouped(
 
 
 def _table_parts(
-    runs: Runs,  # one run or several
-    level: float = 0.95,  # of the intervals
+    known: Findings,  # of one run or several
 ) -> list[_PageTable]:
     "The scores of the runs; for several runs also the probability of each rank, and paired differences."
-    label = score_label("CoRA", next(iter(runs.values())).family)
-    said = f"in brackets: {100 * level:g}% intervals" + ("; behind them: ranks" if len(runs) > 1 else "")
-    found = [_grouped(score_table(runs, beyond=True, ci=level), said)]
-    if len(runs) == 1:
+    label = score_label("CoRA", next(iter(known.runs.values())).family)
+    several = "; behind them: ranks" if len(known.runs) > 1 else ""
+    found = [_grouped(known.scores, f"in brackets: {_intervals(known)}{several}")]
+    if len(known.runs) == 1:
         return found
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # notes of the tables say it
-        try:
-            ranks = rank_table(runs, ["CoRA"], resamples=2000)
-            ranks = ranks[ranks["place"].notna()].dropna(subset=["value"])
-            if len(ranks):
-                named = ranks.assign(score="rank " + ranks["place"].astype(str))
-                named = named.drop(columns=["place", "note"], errors="ignore")
-                found.append(_grouped(named, f"How probable each rank by {label} is"))
-            if len(runs) == 2:
-                words = f"Difference, paired by questions, with {100 * level:g}% intervals and p"
-                if any(map(is_estimate, runs.values())):
-                    words = f"Difference, estimated, with {100 * level:g}% intervals"
-                paired = compare(*runs.values(), level=level)
-                found.append(_grouped(paired.assign(score=paired["score"].replace("CoRA", label)), words))
-        except CoraError as e:
-            found.append(_PageTable(f"The runs cannot be compared: {e}", [], [], []))
+    if known.ranks is None:
+        return [*found, _apart(known.why("ranks"))]
+    ranks = known.ranks[known.ranks["place"].notna()].dropna(subset=["value"])
+    if len(ranks):
+        named = ranks.assign(score="rank " + ranks["place"].astype(str)).drop(
+            columns=["place", "note"], errors="ignore"
+        )
+        found.append(_grouped(named, f"How probable each rank by {label} is"))
+    if len(known.runs) == 2:
+        found.append(_paired(known, label))
     return found
+
+
+def _paired(known: Findings, label: str) -> _PageTable:
+    "The differences of two runs, or why they have none."
+    ((pair, paired),) = known.differences.items()
+    if paired is None:
+        return _apart(known.why("differences", *pair))
+    words = f"Difference, paired by questions, with {_intervals(known)} and p"
+    if known.estimated:
+        words = f"Difference, estimated, with {_intervals(known)}"
+    return _grouped(paired.assign(score=paired["score"].replace("CoRA", label)), words)
+
+
+def _apart(why: str) -> _PageTable:
+    "Words in place of a table, for runs that cannot be compared."
+    return _PageTable(f"The runs cannot be compared: {why}", [], [], [])
+
+
+def _intervals(known: Findings) -> str:
+    "The level in words."
+    return f"{100 * known.level:g}% intervals"
 
 # %% ../../nbs/report/page.ipynb #d7231c3a
 @dataclass(frozen=True)
@@ -195,43 +199,40 @@ class Picture:
     caption: str  # below it
 
 
-def _figures(runs: Runs, level: float) -> dict[tuple[str, str], Callable[[], Any]]:
+def _figures(known: Findings) -> dict[tuple[str, str], Callable[[], Any]]:
     "(name, caption) -> how it is drawn."
-
-    def by_length(run, level):
-        return length_ranks(run, questions_of_run(run), level=level)
-
+    runs = known.runs
     label = score_label("CoRA", next(iter(runs.values())).family)
     whole, without = _some(runs, lambda run: not in_state(run.table, *UNSENT).any())
     settled, but = _some(runs, lambda run: not stopped_when_precise(run.facts))
     plans = {
-        ("scores", "Scores with intervals"): lambda: plot_scores(score(runs, ci=level)),
+        ("scores", "Scores with intervals"): lambda: plot_scores(_stacked(known.run_scores, runs)),
         ("consistency", "Share of the questions with a consistency of at least c"): lambda: plot_lines(
-            curve_table(runs, 21, ci=level)
+            _stacked(known.curves, runs)
         ),
         ("methods", f"Accuracy of each kind of variant, and what guessing gives{without}"): lambda: plot_points(
-            _stacked(whole, method_table, level)
+            _stacked(known.methods, whole)
         ),
         ("answer_places", f"Accuracy by the place of the right answer{without}"): lambda: _over(
-            "place of the right answer", plot_bars(_by_answer(whole, level))
+            "place of the right answer", plot_bars(_by_answer(known, whole))
         ),
         ("places", f"How often each place is chosen, and the share expected without a preference{without}"): lambda: (
-            plot_bars(_shares_by_place(whole, position_ranks, level))
+            plot_bars(_shares_by_place(known.chosen_places, whole))
         ),
         ("lengths", f"How often the longest choice (0), the second longest and so on are chosen{without}"): lambda: (
             _over(
                 "length rank of the chosen choice (0: the longest)",
-                plot_bars(_shares_by_place(whole, by_length, level)),
+                plot_bars(_shares_by_place(known.chosen_lengths, whole)),
             )
         ),
-        ("subjects", f"{label} by subject{but}"): lambda: plot_points(_by_subject(settled, level)),
+        ("subjects", f"{label} by subject{but}"): lambda: plot_points(_by_subject(known, settled)),
         ("components", f"What being right depends on: shares of its variance{without}"): lambda: plot_points(
-            _components(whole, level)
+            _components(known, whole)
         ),
     }
-    for name, run in [*runs.items()][:3]:
+    for name in [*runs][:3]:
         words = f"confidence_{name}", f"Confidence of {name} and how often it is right"
-        plans[words] = lambda run=run: plot_reliability(_reliability(run))
+        plans[words] = lambda name=name: plot_reliability(_entry(known.reliabilities, name))
     return plans
 
 
@@ -248,13 +249,13 @@ def _some(runs: Runs, fits: Callable[[Responses], bool]) -> tuple[Runs, str]:
     return some, f"; not of {others}: not all prompts were asked" if others else ""
 
 
-def _drawn(runs: Runs, level: float, use: Callable[[str, str, Any], Any]) -> list[Any]:
+def _drawn(known: Findings, use: Callable[[str, str, Any], Any]) -> list[Any]:
     "The result of `use` for each figure's name, caption and drawing, without the figures that the runs do not allow."
     import matplotlib.pyplot as plt
     from tqdm import tqdm
 
     found = []
-    for (name, caption), draw in tqdm(_figures(runs, level).items(), "drawing", unit=" figures", delay=1, leave=False):
+    for (name, caption), draw in tqdm(_figures(known).items(), "drawing", unit=" figures", delay=1, leave=False):
         drawn = None
         with warnings.catch_warnings(), suppress(CoraError):
             warnings.simplefilter("ignore")
@@ -266,69 +267,69 @@ def _drawn(runs: Runs, level: float, use: Callable[[str, str, Any], Any]) -> lis
 
 
 def _picture_parts(
-    runs: Runs,  # one run or several
-    level: float = 0.95,  # of the intervals
+    known: Findings,  # of one run or several
 ) -> list[Picture]:
     "The figures for which the runs have the data."
 
     def picture(name: str, caption: str, drawn: Any) -> Picture:
         return Picture(base64.b64encode(figure_bytes(drawn)).decode(), f"Figure: {caption}", caption)
 
-    return _drawn(runs, level, picture)
+    return _drawn(known, picture)
 
 
 def save_pictures(
-    runs: Runs,  # one run or several
+    runs: Runs | Mapping | Sequence | Responses | Findings,  # one run, or several by name
     folder: str | Path,  # where; made if it does not exist
-    level: float = 0.95,  # of the intervals
+    level: float = 0.95,  # of the intervals; findings have their own
 ) -> list[Path]:  # an SVG and a PNG for each figure
     "Write the figures of the page for print. Raises `CoraError` if they cannot be written."
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise CoraError(f"{folder}: this is a file, and a folder is to be written")
-    saved = _drawn(runs, level, lambda name, caption, drawn: save_figure(drawn, folder, name))
+    saved = _drawn(findings(runs, level), lambda name, caption, drawn: save_figure(drawn, folder, name))
     return [path for paths in saved for path in paths]
 
 
-def _stacked(runs: Runs, measure: Callable, level: float) -> pd.DataFrame:
-    "A measure of each run, below each other."
-    return stack_results({name: measure(run, level=level) for name, run in runs.items()})
+def _entry(tables: Mapping[str, pd.DataFrame | None], name: str) -> pd.DataFrame:
+    "What is known of one run. Raises `CoraError` if it is nothing."
+    if tables[name] is None:
+        raise CoraError(f"{name}: not known")
+    return tables[name]
 
 
-def _shares_by_place(runs: Runs, measure: Callable, level: float) -> pd.DataFrame:
+def _stacked(tables: Mapping[str, pd.DataFrame | None], runs: Runs) -> pd.DataFrame:
+    "What is known of some runs, below each other. Raises `CoraError` if it is nothing of one of them."
+    return stack_results({name: _entry(tables, name) for name in runs})
+
+
+def _shares_by_place(tables: Mapping[str, pd.DataFrame | None], runs: Runs) -> pd.DataFrame:
     "How often each place is chosen, and what to expect."
-    table = _stacked(runs, measure, level)
+    table = _stacked(tables, runs)
     return table[table["place"].notna() & table["score"].isin(["share", "expected"])]
 
 
-def _by_answer(runs: Runs, level: float) -> pd.DataFrame:
+def _by_answer(known: Findings, runs: Runs) -> pd.DataFrame:
     "Accuracy by the place of the right answer."
-    table = _stacked(runs, lambda run, level: position_spread(run, level=level, threshold=None, resamples=100), level)
+    table = _stacked(known.answer_places, runs)
     return table[table["score"] == "accuracy"].drop(columns="remarks")
 
 
 _SUBJECTS = 60  # a figure with more would not be legible
 
 
-def _by_subject(runs: Runs, level: float) -> pd.DataFrame:
+def _by_subject(known: Findings, runs: Runs) -> pd.DataFrame:
     "CoRA of each subject. Raises `CoraError` if there is one subject, or far too many."
     subjects = {s for run in runs.values() for s in run.questions.get("subject", pd.Series(dtype=object)).dropna()}
     if not 1 < len(subjects) <= _SUBJECTS:
         raise CoraError(f"there are {len(subjects)} subjects")
-    table = score(runs, by="subject", ci=level)
+    table = _stacked(known.subjects, runs)
     return table[table["score"] == "CoRA"].dropna(subset=["value"])
 
 
-def _components(runs: Runs, level: float) -> pd.DataFrame:
+def _components(known: Findings, runs: Runs) -> pd.DataFrame:
     "The shares of the variance of being right."
-    table = _stacked(runs, inconsistency_components, level).dropna(subset=["value"])
+    table = _stacked(known.components, runs).dropna(subset=["value"])
     return table[table["score"].str.startswith("share, ")].drop(columns=["remarks", "n"])
-
-
-def _reliability(run: Responses) -> pd.DataFrame:
-    "Mean confidence and accuracy of each bin. Raises `CoraError` if no confidence is known."
-    known = confidences(run).dropna(subset=["confidence"])
-    return reliability(binned(known["confidence"], known["right"], bins=10))
 
 # %% ../../nbs/report/page.ipynb #eb1d11c2
 def _hash(text: str) -> str:  # base64 of SHA-256, the format of a Content-Security-Policy
@@ -374,20 +375,21 @@ def _sections(pictures: Sequence) -> list[tuple[str, str]]:
 
 
 def make_report(
-    runs: Runs | Mapping | Sequence | Responses | pd.DataFrame,  # one run, or several by name
+    runs: Runs | Mapping | Sequence | Responses | pd.DataFrame | Findings,  # one run, or several by name
     title: str | None = None,  # of the page; None: the names of runs and benchmarks
-    level: float = 0.95,  # of the intervals
+    level: float = 0.95,  # of the intervals; findings have their own
     pictures: bool = True,  # draw the figures
 ) -> Report:
     """A page about some runs, in one file: words, scores, facts, pictures, the map, every question with its replies.
 
     Raises `CoraError` if there are no runs, or if they cannot be scored.
     """
-    runs = Runs(runs)
+    known = findings(runs, level)
+    runs = known.runs
     for run in runs.values():
         need(run, *_NEEDED, trials="all", failed="unread")
-    parts = _asked_parts(runs)
-    drawn = _picture_parts(runs, level) if pictures else []
+    parts, tables = _asked_parts(runs), _table_parts(known)
+    drawn = _picture_parts(known) if pictures else []
     script, style = (data_path("page", name).read_text(encoding="utf-8") for name in ("page.js", "page.css"))
     template = Environment(autoescape=True).from_string(data_path("page", "page.html").read_text(encoding="utf-8"))
     return Report(
@@ -396,8 +398,8 @@ def make_report(
             about=parts.about,
             version=__version__,
             sections=_sections(drawn),
-            sentences=sentences(runs, level),
-            tables=_table_parts(runs, level),
+            sentences=sentences(known),
+            tables=tables,
             runs=parts.runs,
             pictures=drawn,
             n_replies=f"{sum(map(len, runs.values())):,}",

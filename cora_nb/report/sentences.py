@@ -6,23 +6,14 @@
 __all__ = ['SHORT_LINE', 'fault_lines', 'short_level', 'short_table', 'steadiness_lines', 'sentences']
 
 # %% ../../nbs/report/sentences.ipynb #7bc8a3c3
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-import warnings
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from ..core import CoraError, labelled_score, score_label
-from ..metrics.bias import position_ranks
-from ..metrics.circular import position_spread
-from ..metrics.comparison import compare
-from ..metrics.scoring import score
-from ..metrics.account import account
+from ..core import labelled_score, score_label
 from ..metrics.contributions import ACCURACY_ALONE
-from ..metrics.faults import faults
-from ..metrics.items import method_table
+from .findings import Findings, findings
 from .present import number_text
 from .tables import score_table
 from .words import note_lines, remark_words
@@ -44,11 +35,12 @@ def _between(low: float, high: float, level: float) -> str:  # such as "95% inte
     return f"{100 * level:g}% interval: {_percent(low)} to {_percent(high)}"
 
 
-def _fragile(name: str, run: Responses, level: float) -> Iterator[str]:
+def _fragile(known: Findings, name: str) -> Iterator[str]:
     "How many of the right answers fail on a variant."
-    rows, trials = (known := account(run)).questions, known.trials
-    if stopped_when_precise(run.facts):  # many of the right answers were not asked again
+    run, account = known.runs[name], known.accounts[name]
+    if account is None or stopped_when_precise(run.facts):  # many of the right answers were not asked again
         return
+    rows, trials = account.questions, account.trials
     if rows["own_right"].isna().any() or not (trials > 1).any():
         return
     right = rows[rows["own_right"] == 1]
@@ -56,18 +48,20 @@ def _fragile(name: str, run: Responses, level: float) -> Iterator[str]:
         yield f"{name} gets none of the {len(rows)} questions right as they stand."
         return
     wrong = right["wrong"]
-    settled = known.why == ("not_asked",)  # it stopped where one was wrong
+    settled = account.why == ("not_asked",)  # it stopped where one was wrong
     open_ = (wrong == 0) & (right["unknown"] > 0) & (not settled)  # not known for these
     fail, least = int((wrong > 0).sum()), "at least " if open_.any() else ""
-    share, low, high = map(float, count_interval(np.array(fail), np.array(len(right)), level))
+    share, low, high = map(float, count_interval(np.array(fail), np.array(len(right)), known.level))
     which = "some variant" if not run.coverage else f"some of the variants that were asked ({run.coverage})"
-    many = f"{fail} ({_percent(share)}; {_between(low, high, level)})" if not least else f"{least}{fail}"
+    many = f"{fail} ({_percent(share)}; {_between(low, high, known.level)})" if not least else f"{least}{fail}"
     yield f"Of the {len(right)} questions that {name} gets right as they stand, {many} fail on {which}."
 
 
-def _left(name: str, run: Responses, level: float) -> Iterator[str]:
+def _left(known: Findings, name: str) -> Iterator[str]:
     "The accuracy, and the accuracy with consistency counted in."
-    table = score(run, ci=level)
+    run, table = known.runs[name], known.run_scores[name]
+    if table is None:
+        return
     plain, cora = (lookup(table, which) for which in ("MCQA", "CoRA"))
     if plain.value != plain.value or cora.value != cora.value:
         unknown = f"{score_label('CoRA', run.family)} of {name} is not known"
@@ -83,20 +77,19 @@ def _left(name: str, run: Responses, level: float) -> Iterator[str]:
         yield f"{remark_words(ACCURACY_ALONE)}."
 
 
-def _leaning(name: str, run: Responses, level: float) -> Iterator[str]:
+def _leaning(known: Findings, name: str) -> Iterator[str]:
     "Whether accuracy depends on the place of the right answer; if that never moves, which places are picked."
-    if faults(run)["place"].notna().any():  # that is said first, and is no lean
+    if known.faults[name]["place"].notna().any():  # that is said first, and is no lean
         return
-    try:
-        table = position_spread(run, level=level, threshold=None, resamples=1000)
-    except CoraError:
-        yield from _picking(name, run, level)
+    table = known.answer_places[name]
+    if table is None:
+        yield from _picking(known, name)
         return
     p = lookup(table, "position range").p
     if p != p:
         return
     accuracy = table[table["score"] == "accuracy"].set_index("place")["value"]
-    if not p < 1 - level:
+    if not p < 1 - known.level:
         yield f"No effect of the right answer's place on the accuracy of {name} is seen (p = {number_text(p)})."
         return
     best, worst = accuracy.idxmax(), accuracy.idxmin()
@@ -107,13 +100,13 @@ def _leaning(name: str, run: Responses, level: float) -> Iterator[str]:
     )
 
 
-def _picking(name: str, run: Responses, level: float) -> Iterator[str]:
+def _picking(known: Findings, name: str) -> Iterator[str]:
     "Whether a place is picked more often than the right answers explain."
-    table = position_ranks(run, level=level)
-    p = table["p"].dropna()
+    table = known.chosen_places[name]
+    p = [] if table is None else table["p"].dropna()
     if not len(p):
         return
-    if p.iloc[0] >= 1 - level:
+    if p.iloc[0] >= 1 - known.level:
         yield f"No preference of {name} for a place is seen (p = {number_text(p.iloc[0])})."
         return
     share = table[table["score"] == "share"].set_index("place")
@@ -126,7 +119,7 @@ def _picking(name: str, run: Responses, level: float) -> Iterator[str]:
     which = f"place {place} of {len(share)}"
     yield (
         f"{name} leans on {which}: {_percent(seen['value'])} of its choices are there "
-        f"({_between(seen['low'], seen['high'], level)}), where {_percent(expected[place])} are expected."
+        f"({_between(seen['low'], seen['high'], known.level)}), where {_percent(expected[place])} are expected."
     )
 
 
@@ -135,9 +128,11 @@ def _small_words(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
-def _methods(name: str, run: Responses, level: float) -> Iterator[str]:
+def _methods(known: Findings, name: str) -> Iterator[str]:
     "The hardest and the easiest kind of variant, above what guessing gives for their numbers of choices."
-    table = method_table(run, level)
+    table = known.methods[name]
+    if table is None:
+        return
     accuracy = table[table["score"] == "accuracy"].set_index("method")
     chance = table[table["score"] == "chance"].set_index("method")["value"].reindex(accuracy.index).fillna(0)
     if len(accuracy) < 2 or not (chance < 1).all():
@@ -153,9 +148,9 @@ def _methods(name: str, run: Responses, level: float) -> Iterator[str]:
         yield f"Hardest for {name} is {told[0]}; easiest is {told[1]}."
 
 
-def _unread(name: str, run: Responses, level: float) -> Iterator[str]:
+def _unread(known: Findings, name: str) -> Iterator[str]:
     "The number of replies that could not be read, and of prompts that failed."
-    total = run.summary().loc["all"]
+    total = known.runs[name].summary().loc["all"]
     asked = int(total["rows"] - total["not_asked"])
     for what, words in (
         (total["unparsed"] + total["cut_off"], "replies of {} cannot be read, and count as wrong"),
@@ -174,11 +169,12 @@ _FAULTS = {  # score -> what is said of a place or a kind of variant, with the s
 
 
 def fault_lines(
-    run: Responses,  # a run
+    known: Findings,  # of some runs
+    name: str,  # of one of them
 ) -> list[str]:  # often empty; to be read before any score
     "What looks like a fault of the server, of the template or of the reading, in sentences."
     said = []
-    for row in faults(run).itertuples():
+    for row in known.faults[name].itertuples():
         what = str(row.method) if pd.isna(row.place) else f"place {int(row.place)}"
         words = _FAULTS[row.score].format(what=what.replace("_", " "), share=_percent(row.value), n=row.n)
         said.append(f"{words}: a fault of the server, of the template or of the reading, until shown otherwise")
@@ -198,12 +194,15 @@ SHORT_LINE = "; ".join(f"{score}: {words}" for score, words in _SHORT.items())  
 
 
 def short_table(
-    runs: Runs,  # by name
+    runs: Runs | Findings,  # by name
     beyond: Sequence[str] = (),  # further scores
     level: float = 0.95,  # of the intervals; less for a run that was stopped with intervals of less
 ) -> pd.DataFrame:  # a result: MCQA, BMCA(1.0) and CoRA with intervals, and what guessing gives
     "The scores that are to be read together."
-    table = score_table(runs, beyond=beyond, ci=short_level(runs, level))
+    known = findings(runs, level)
+    runs, level = known.runs, short_level(known.runs, known.level)
+    own = bool(beyond) or level != known.level
+    table = score_table(runs, beyond=beyond, ci=level) if own else known.scores
     plain = table["score"].map(labelled_score)
     asked = [name for run in runs.values() for name in (run.facts.sample.scores if run.facts.sample else ())]
     names = list(dict.fromkeys([*_SHORT, *asked, *beyond]))
@@ -212,15 +211,17 @@ def short_table(
 
 
 def steadiness_lines(
-    name: str,  # of the respondent
-    run: Responses,  # its run
+    known: Findings,  # of some runs
+    name: str,  # of one of them
 ) -> list[str]:  # none where a question has one variant only, or more than one reply in a hundred is not known
     "How many questions change from right to wrong with the variant, and the share of right replies by place, if known."
-    known, said = account(run), []
-    right, wrong, unknown = (known.questions[what] for what in ("right", "wrong", "unknown"))
-    if too_many(unknown.sum(), known.trials.sum()):
+    run, account, said = known.runs[name], known.accounts[name], []
+    if account is None:
         return []
-    if (known.trials > 1).any():
+    right, wrong, unknown = (account.questions[what] for what in ("right", "wrong", "unknown"))
+    if too_many(unknown.sum(), account.trials.sum()):
+        return []
+    if (account.trials > 1).any():
         mixed, heard = (int(some.sum()) for some in ((right > 0) & (wrong > 0), right + wrong > 0))
         said.append(f"{mixed} of {heard} questions are right in some variants and wrong in others")
     table = run.first_trial().table
@@ -235,45 +236,37 @@ def steadiness_lines(
     return [f"{name}: {line}" for line in said]
 
 
-def _faults(name: str, run: Responses, level: float) -> Iterator[str]:
-    "The same, with the respondent's name."
-    yield from (f"Of {name}, {line}." for line in fault_lines(run))
+def _faults(known: Findings, name: str) -> Iterator[str]:
+    "The faults, with the respondent's name."
+    yield from (f"Of {name}, {line}." for line in fault_lines(known, name))
 
 
-def _ahead(runs: Runs, level: float) -> Iterator[str]:
+def _ahead(known: Findings) -> Iterator[str]:
     "Which runs are ahead of others, by accuracy and by CoRA; for more than three runs, see the table of ranks."
-    if len(runs) > 3:
+    if len(known.runs) > 3:
         return
-    for a, b in combinations(runs, 2):
-        if prompt_differences(runs[a], runs[b]):
+    for (a, b), table in known.differences.items():
+        if table is None or prompt_differences(known.runs[a], known.runs[b]):
             continue
-        with suppress(CoraError):
-            table = compare(runs[a], runs[b], level=level, scores=["MCQA", "CoRA"])
-            for name in ("MCQA", "CoRA"):
-                row, label = lookup(table, name), score_label(name, runs[a].family)
-                if row.value != row.value or ACCURACY_ALONE in row.remarks:
-                    continue
-                bounds = f"[{number_text(row.low)}, {number_text(row.high)}]"
-                bounds += ", estimated" if row.status == "estimated" else f", p {_small_words(row.p)}"
-                if row.low > 0 or row.high < 0:  # as p < 1 - level, which an estimate does not have
-                    first, second = (a, b) if row.value > 0 else (b, a)
-                    yield f"By {label}, {first} is ahead of {second} ({a} - {b}: {number_text(row.value)} {bounds})."
-                else:
-                    apart = f"(difference {number_text(row.value)} {bounds})"
-                    yield f"By {label}, {a} and {b} cannot be told apart {apart}."
+        for name in ("MCQA", "CoRA"):
+            row, label = lookup(table, name), score_label(name, known.runs[a].family)
+            if row.value != row.value or ACCURACY_ALONE in row.remarks:
+                continue
+            bounds = f"[{number_text(row.low)}, {number_text(row.high)}]"
+            bounds += ", estimated" if row.status == "estimated" else f", p {_small_words(row.p)}"
+            if row.low > 0 or row.high < 0:  # as p < 1 - level, which an estimate does not have
+                first, second = (a, b) if row.value > 0 else (b, a)
+                yield f"By {label}, {first} is ahead of {second} ({a} - {b}: {number_text(row.value)} {bounds})."
+            else:
+                apart = f"(difference {number_text(row.value)} {bounds})"
+                yield f"By {label}, {a} and {b} cannot be told apart {apart}."
 
 # %% ../../nbs/report/sentences.ipynb #7174e15e
 def sentences(
-    runs: Runs,  # one run or several
-    level: float = 0.95,  # of the intervals, and 1 - level of the tests
+    runs: Runs | Mapping | Sequence | Responses | Findings,  # one run, or several by name
+    level: float = 0.95,  # of the intervals, and 1 - level of the tests; findings have their own
 ) -> list[str]:  # in the order of the table above, run by run, then pairs of runs
     "The results of some runs in sentences. A measure for which a run lacks data gives no sentence."
-    found = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # notes of the tables say it, beside the numbers
-        for name, run in runs.items():
-            for rule in (_faults, _fragile, _left, _leaning, _methods, _unread):
-                with suppress(CoraError):
-                    found += rule(str(name), run, level)
-        found += _ahead(runs, level)
-    return found
+    known = findings(runs, level)
+    rules = (_faults, _fragile, _left, _leaning, _methods, _unread)
+    return [line for name in known.runs for rule in rules for line in rule(known, name)] + [*_ahead(known)]

@@ -6,6 +6,7 @@ import pytest
 import cora_nb as cn
 from cora_nb.core import Question
 from cora_nb.metrics.faults import faults
+from cora_nb.report.findings import findings
 from cora_nb.report.sentences import fault_lines
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import make_responses
@@ -28,7 +29,7 @@ def test_a_server_that_never_returns_a():
     run = graded(VARIANTS, lambda v: "" if v.labels[v.answer] == "A" else v.labels[v.answer])
     found = faults(run)
     assert found[["score", "place"]].iloc[0].tolist() == ["never chosen", 1] and found["n"].iloc[0] > 100
-    line = fault_lines(run)[0]
+    line = fault_lines(findings(run), "who")[0]
     assert line.startswith("place 1 is never chosen in") and "until shown otherwise" in line
     page = cn.make_report(run, pictures=False).html
     assert page.index("place 1 is never chosen") < page.index("with consistency counted in")
@@ -51,7 +52,7 @@ def test_a_kind_of_variant_that_is_never_or_always_right(kind, right, score):
     )
     found = faults(run)
     assert found[["score", "method"]].to_numpy().tolist() == [[score, kind]]
-    (line,) = fault_lines(run)
+    (line,) = fault_lines(findings(run), "who")
     assert "replies to nota" in line and "place" not in line
 
 

@@ -16,6 +16,7 @@ from cora_nb.metrics.comparison import compare, rank_table
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.gate import Gate, gate
 from cora_nb.metrics.scores import SCORES, register_score
+from cora_nb.report.findings import findings
 from cora_nb.report.page import _table_parts
 from cora_nb.report.render import render
 from cora_nb.report.sentences import sentences
@@ -420,7 +421,7 @@ def test_cora_of_another_family_is_found_by_its_name():
     )
     assert gate(run, at_least={"CoRA": 0.1}).table["score"].iloc[0] == "CoRA (cyclic)"
     other = evaluate(SimulatedRespondent(0.4, name="b"), make_variants(math_benchmark(6), "cyclic"), progress=False)
-    tables = _table_parts(Runs([run, other]))
+    tables = _table_parts(findings([run, other]))
     assert "CoRA (cyclic)" in tables[1].caption
     assert all("CoRA (cyclic)" in str(t.groups) for t in (tables[0], tables[2]))
 

@@ -13,6 +13,7 @@ from openpyxl import load_workbook
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.metrics.comparison import compare
 from cora_nb.metrics.scoring import score
+from cora_nb.report.findings import findings
 from cora_nb.report.page import make_report
 from cora_nb.report.page import _asked_parts, _picture_parts, _table_parts
 from cora_nb.report.present import present
@@ -90,7 +91,7 @@ def test_estimates_are_not_ranked(runs):
 @pytest.mark.slow
 def test_the_page_marks_them(runs):
     page = make_report(runs, pictures=False).html
-    scores, difference = _table_parts(runs)
+    scores, difference = _table_parts(findings(runs))
     row = lookup(score(runs["bob"]), "CoRA")
     text = f"≈{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]"
     assert [cells for group, rows in scores.groups for name, cells in rows if name == "CoRA"][0][1] == text
@@ -118,7 +119,7 @@ def test_the_page_says_why_prompts_were_not_asked_and_draws_the_others(options, 
     whole, told = (dict(run.facts) for run in _asked_parts(both).runs)
     assert told["not asked because"] == why and told["replies"].startswith(f"{asked:,}, of 3,000 prompts: ")
     assert "not asked because" not in whole and whole["replies"].startswith("3,000: ")
-    captions = [picture.caption for picture in _picture_parts(both)]
+    captions = [picture.caption for picture in _picture_parts(findings(both))]
     words = "Accuracy of each kind of variant, and what guessing gives; not of early: not all prompts were asked"
     assert words in captions and "Scores with intervals" in captions
 
@@ -126,9 +127,7 @@ def test_the_page_says_why_prompts_were_not_asked_and_draws_the_others(options, 
 def test_without_a_p_no_run_is_called_ahead(runs, monkeypatch):
     "Such as where a score is not known for the questions one by one."
     row = {"score": "CoRA", "value": 0.5, "low": math.nan, "high": math.nan, "p": math.nan, "respondent": "ann - bob"}
-    monkeypatch.setattr(
-        "cora_nb.report.sentences.compare", lambda *_, **__: make_result([row, row | {"score": "MCQA"}])
-    )
+    monkeypatch.setattr("cora_nb.report.findings.compare", lambda *_, **__: make_result([row, row | {"score": "MCQA"}]))
     said = " ".join(sentences(runs))
     assert "ahead of" not in said and "By CoRA, ann and bob cannot be told apart" in said and ", estimated)" not in said
 

@@ -11,11 +11,11 @@ import pytest
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.table import cora_report
 from cora_nb.core import CoraError
+from cora_nb.report.findings import findings
 from cora_nb.report.page import make_report
 from cora_nb.report.page import _figures, _command_line
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import write_responses
-from cora_nb.responses.runs import Runs
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -97,7 +97,7 @@ def test_the_command_to_repeat_it(told, line):
 
 def test_the_axes_of_figures_say_what_is_counted(run):
     names = {}
-    for (name, _), draw in _figures(Runs({"m": run}), 0.95).items():
+    for (name, _), draw in _figures(findings({"m": run})).items():
         with suppress(CoraError):
             names[name] = draw().get_xlabel()
     plt.close("all")

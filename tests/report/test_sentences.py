@@ -10,6 +10,7 @@ from cora_nb.core import Question
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.circular import position_spread
 from cora_nb.metrics.account import account, paper_counts
+from cora_nb.report.findings import findings
 from cora_nb.report.sentences import sentences, steadiness_lines
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -96,7 +97,7 @@ def test_how_steady_a_run_is():
         mixed = int((rights["any"] & ~rights["all"]).sum())
         four = known[known["n_choices"] == 4]
         places = [f"{k + 1}: {100 * four[four['answer'] == k]['correct'].mean():.0f}%" for k in range(4)]
-        assert steadiness_lines("m", some) == (
+        assert steadiness_lines(findings({"m": some}), "m") == (
             []
             if len(lost) > 16 and not as_wrong
             else [
