@@ -108,7 +108,7 @@ def _right_twice(
     if not found:
         return None
     return (
-        f"the right choice's text stands twice in {_of(found, questions)}: a respondent that takes the other one is "
+        f"the right choice's text stands twice in {_of(found, questions)}: a model that takes the other one is "
         "counted as wrong; correct the file"
     )
 
@@ -194,7 +194,7 @@ def _one_place(
         return None
     place, count = found
     return (
-        f"THE RIGHT CHOICE IS {place.upper()} IN {count} OF {len(questions)} QUESTIONS; a respondent that "
+        f"THE RIGHT CHOICE IS {place.upper()} IN {count} OF {len(questions)} QUESTIONS; a model that "
         f"always says {place} gets MCQA {count / len(questions):.2f} without knowing anything. "
         f"{_SHUFFLE} gives each question's choices a random order that the seed repeats"
     )

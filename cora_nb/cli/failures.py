@@ -52,7 +52,7 @@ def ask_each(
                 raise e from None
             print(f"{command}: {plain_line(respondent.name)}: {e}", file=sys.stderr)
     if not done:
-        raise CoraError("no respondent could be asked, as said above")
+        raise CoraError("no model could be asked, as said above")
     return done, stopped
 
 # %% ../../nbs/cli/failures.ipynb #897bbf78

@@ -34,7 +34,7 @@ class ImportOptions:
     tool: str = None  # whose file it is, where that cannot be seen from it
     parse: str = None  # the rule from raw output to choice; without it, what the tool has read
     think_end: str = None  # what stands after a model's thoughts, where it is none of the usual marks
-    select: str = None  # a filter of lm-eval, a scorer of inspect or a respondent of a table, where there are several
+    select: str = None  # a filter of lm-eval, a scorer of inspect or a model of a table, where there are several
     model: str = None  # the model's name; without it, as the file says, or the file's name
     benchmark: str = None  # the benchmark's name, for the facts; without it, as the file says
     malformed: str = "raise"  # rows that cannot be read: raise or skip

@@ -136,7 +136,7 @@ def list_respondents() -> list[tuple[str, str]]:  # (name, one line); below each
 
 # %% ../../nbs/cli/names.ipynb #4210f008
 def list_models() -> list[tuple[str, str]]:  # (name, one line)
-    "Models of the papers, to use as respondents paper:KEY: hub id, kind, licence, what is not known"
+    "Models of the papers, to be named paper:KEY: hub id, kind, licence, what is not known"
     rows = []
     for card in model_cards().itertuples():
         maybe = card.candidates.replace("; ", " or ")
@@ -150,7 +150,7 @@ def list_models() -> list[tuple[str, str]]:  # (name, one line)
 
 
 def list_papers() -> list[tuple[str, str]]:  # (name, one line)
-    "Tables and figures of the papers, for cora_paper: what each shows, and the prompts for one respondent"
+    "Tables and figures of the papers, for cora_paper: what each shows, and the prompts for one model"
 
     def prompts(count: int) -> str:  # NA: not counted
         return "prompts not counted" if pd.isna(count) else f"{count:,} prompts" if count else "nobody is asked"

@@ -72,7 +72,7 @@ def _recorded_or_asked(
         who.append(Responses(found.table, found.questions, found.facts, name) if name else found)
     names = [w.name for w in who]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise CoraError(f"two respondents are called {twice[0]!r}; give one another name with ,name=...")
+        raise CoraError(f"two models are called {twice[0]!r}; give one another name with ,name=...")
     return who
 
 # %% ../../nbs/cli/paper.ipynb #ef7a6910

@@ -57,5 +57,5 @@ def make_respondents(
     found = [make_respondent(spec) for spec in specs or ORGANISMS]
     names = [who.name for who in found]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise CoraError(f"two respondents are called {twice[0]!r}; give one another name with ,name=...")
+        raise CoraError(f"two models are called {twice[0]!r}; give one another name with ,name=...")
     return found

@@ -216,7 +216,7 @@ def run_folders(
         taken.add(name.casefold())
         folders.append(here / name)
     if twice := [folder for folder in folders if folders.count(folder) > 1]:
-        raise CoraError(f"two respondents would write to {twice[0]}; give one another name with ,name=...")
+        raise CoraError(f"two models would write to {twice[0]}; give one another name with ,name=...")
     return folders
 
 # %% ../../nbs/cli/shared.ipynb #b2c00002
@@ -373,4 +373,4 @@ def expected_lines(
     table = pd.DataFrame.from_dict(rows, orient="index").to_string()
     kept = ", ".join(f"{plan['in_store']:,} of {plan.name}" for plan in plans if plan.get("in_store"))
     free = f"\nreplies in the store cost nothing, and are counted here as calls ({kept} are there)" if kept else ""
-    return f"\n\n{said}, if the respondent is\n{table}{free}"
+    return f"\n\n{said}, if the model is\n{table}{free}"

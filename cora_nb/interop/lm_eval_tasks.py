@@ -229,7 +229,7 @@ def _task_parts(prompts: Sequence[Prompt], facts: Facts) -> dict[str, str | Iter
         "questions": facts.benchmark.questions,
         "count": facts.variants.count,
         "shots": f"with {k} examples each" if k else "without examples",
-        "turns": ";\n  our own chat respondents put each example into turns of its own" if k else "",
+        "turns": ";\n  our own chat: models get each example in turns of its own" if k else "",
         "length": "one token." if room == 1 else f"at most {room} tokens.{_ENDLESS if room > ENDLESS else ''}",
     }
     rows = (json.dumps(row, ensure_ascii=False) + "\n" for row in _lm_eval_rows(prompts, adaptation))

@@ -371,7 +371,7 @@ def _of_one(table: Table, select: str | None) -> tuple[Table, str | None]:
     there = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
     if select is None:
         example = f"select={names[0]!r}, on the command line --select {names[0]!r}"
-        raise CoraError(f"{table.file}: the column {column} names {len(names)} respondents, {there}; choose: {example}")
+        raise CoraError(f"{table.file}: the column {column} names {len(names)} models, {there}; choose: {example}")
     if select not in names:
         raise CoraError(f"{table.file}: the column {column} has no {select!r}, only {there}")
     kept = [(n, row) for (n, row), name in zip(table.rows, said) if name == select or isinstance(row, BadRow)]

@@ -92,9 +92,9 @@ def _common_questions(runs: Runs) -> Runs:
     asked = [pd.Index(run.questions["question_id"]) for run in runs.values()]
     ids = asked[0][np.logical_and.reduce([asked[0].isin(other) for other in asked])]
     if not len(ids):
-        raise CoraError("there is no question that all respondents were asked")
+        raise CoraError("there is no question that all models were asked")
     if left := len(set().union(*asked)) - len(ids):
-        said = f"left out {left} of {left + len(ids)} questions: not all respondents were asked them"
+        said = f"left out {left} of {left + len(ids)} questions: not all models were asked them"
         warnings.warn(said, stacklevel=5)
     return Runs({name: run.rows(run.table["question_id"].isin(ids)) for name, run in runs.items()})
 

@@ -47,7 +47,7 @@ def _scored(responses: Responses | pd.DataFrame) -> tuple[Responses, list[np.nda
     if none := sum(s is None and not e for s, e in zip(scores, lost)):
         raise CoraError(
             f"debiasing needs the scores of every choice, but {none:,} of {len(t):,} replies have none: "
-            "ask a respondent that gives log-probabilities"
+            "ask a model that gives log-probabilities"
         )
     return found, [None if gone else _row_probabilities(t, i, s) for i, (s, gone) in enumerate(zip(scores, lost))]
 
@@ -221,7 +221,7 @@ def contextual_prior(
     found: dict[int, list[np.ndarray]] = {}
     for prompt, each in zip(prompts, scores, strict=True):
         if each is None:
-            raise CoraError("a prompt without content has no scores: ask a respondent that gives log-probabilities")
+            raise CoraError("a prompt without content has no scores: ask a model that gives log-probabilities")
         found.setdefault(prompt.variant.n_choices, []).append(letter_probabilities(each))
     means = {n: tuple(np.mean(some, axis=0).tolist()) for n, some in found.items()}
     inputs = list(dict.fromkeys(p.variant.text for p in prompts))

@@ -372,7 +372,7 @@ def _corrected_result(scores: pd.DataFrame, chance: object) -> pd.DataFrame:
     if not (senseless := floors > 0).any():
         return found
     if senseless.all():
-        why = f"not corrected for chance: a respondent that is never right has {floors.iloc[0]:g}"
+        why = f"not corrected for chance: a model that is never right has {floors.iloc[0]:g}"
         raise CoraError(f"{scores['score'].iloc[0]} is {why}, so 0 would not be the bottom of the scale")
     said = [(Remark("not_defined", float(floor), why="zero"),) if floor > 0 else () for floor in floors]
     found["remarks"] = scores["remarks"] + pd.Series(said, scores.index, dtype=object)

@@ -367,7 +367,7 @@ def choices_sweep(
     """
     runs, by_size = Runs(runs), {}
     if len(who := dict.fromkeys(run.name for run in runs.values())) > 1:
-        raise CoraError(f"runs must be of one respondent, got {', '.join(who)}")
+        raise CoraError(f"runs must be of one model, got {', '.join(who)}")
     for n, scores in _sized(runs):
         by_size.setdefault(n, []).append(scores)
     if not by_size:

@@ -120,7 +120,7 @@ class _Pilot:
 def _for_width(half_width: float, pilot: _Pilot, level: float) -> int:
     "Questions for a half width, from a pilot."
     if len(pilot.runs) != 1:
-        raise CoraError(f"for a half width the pilot must be of one respondent, got {len(pilot.runs)}")
+        raise CoraError(f"for a half width the pilot must be of one model, got {len(pilot.runs)}")
     (name,), (counts,) = chosen_scores([pilot.score]), matched_accounts(pilot.runs).values()
     together, ends = put_together([counts]), [(1 - level) / 2, (1 + level) / 2]
 
@@ -137,7 +137,7 @@ def _for_width(half_width: float, pilot: _Pilot, level: float) -> int:
 def _for_power(difference: float | None, pilot: _Pilot, power: float, level: float) -> int:
     "Questions for a difference, from a pilot of two respondents."
     if len(pilot.runs) != 2:
-        raise CoraError(f"for a difference the pilot must be of two respondents, got {len(pilot.runs)}")
+        raise CoraError(f"for a difference the pilot must be of two models, got {len(pilot.runs)}")
     (name,), counts = chosen_scores([pilot.score]), list(matched_accounts(pilot.runs).values())
     if difference is None:
         difference = score_counts(counts[0])[name] - score_counts(counts[1])[name]

@@ -199,7 +199,7 @@ def reliability_figure(
         if len(known):
             found[name, method] = reliability(binned(known["confidence"], known["right"], bins))
     if not found:
-        raise CoraError("no reply has a confidence: name a respondent that gives the log-probabilities of its replies")
+        raise CoraError("no reply has a confidence: name a model that gives the log-probabilities of its replies")
     n = len({method for _, method in found})
     axes = new_panels(len(found), 2.6, 2.7, n if n <= 4 else 3)  # five in a row would be too small on paper
     for ax, ((name, method), bins_of) in zip(axes.flat, found.items()):

@@ -303,7 +303,7 @@ TABLE_MEANINGS = {  # number of a table -> (what it is about, row -> what it mea
         {
             "Acc": _ACC,
             "Acc-H": _ACC_H,
-            "always right": "only the questions that this respondent answered rightly in all orders before",
+            "always right": "only the questions that this model answered rightly in all orders before",
         },
     ),
     4: (

@@ -24,6 +24,7 @@ from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..responses.shown import shown_variants
 from ..runs.evaluate import template_hash
+from ..variants.families import method_words
 
 # %% ../../nbs/report/page_data.ipynb #c98a033d
 class _Codes:
@@ -184,7 +185,7 @@ def page_data(
         "version": 1,
         "outcomes": list(OUTCOMES),
         "questions": shared.question_columns(),
-        "slots": [{"method": method, "index": int(index)} for method, index in slots],
+        "slots": [{"method": method, "index": int(index), "words": method_words(method)} for method, index in slots],
         "sources": [list(map(int, s)) for s in shared.sources.values],
         "new": shared.new.values,
         "texts": shared.texts.values,

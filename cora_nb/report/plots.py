@@ -610,7 +610,7 @@ _DIAMOND = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "0", "
 
 def _word(name: Any) -> str:
     "An implementation in words."
-    return escape_name(name_words(name), most=40)
+    return escape_name(name_words(name), most=60)
 
 
 def _below(names: Sequence[Any]) -> float:

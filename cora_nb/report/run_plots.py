@@ -31,7 +31,7 @@ _SHADES = {  # the colours of the page
     "not_asked": "#ffffff",
 }
 _ORDERS = ("file", "consistency")
-_METHOD_WIDTH = 40  # characters of a method's name
+_METHOD_WIDTH = 60  # characters of a method's name
 
 
 def outcome_matrix(
@@ -46,6 +46,13 @@ def outcome_matrix(
     table = run.table[["question_id", "method", "index"]].assign(outcome=what)
     wide = table.pivot(index="question_id", columns=["method", "index"], values="outcome")
     return wide.reindex(index=run.questions["question_id"].array, columns=slots).astype(float)
+
+
+def _side_by_side(methods: Sequence[str]) -> list[str]:
+    "Methods in words, in the order of their columns; `the same` for what the label on the left says already."
+    words = [name_words(method) for method in methods]
+    pairs = zip([""] + words, words)
+    return [f"the same{w[len(left) :]}" if left and w.startswith(f"{left}, ") else w for left, w in pairs]
 
 
 def plot_map(
@@ -69,7 +76,7 @@ def plot_map(
         cells = cells.loc[((cells == 0).sum(axis=1) / asked).sort_values(kind="stable").index]
     methods = cells.columns.get_level_values(0)
     first = [i for i, m in enumerate(methods) if i == 0 or methods[i - 1] != m]
-    names = [escape_name(name_words(methods[i]), most=_METHOD_WIDTH) for i in first]
+    names = [escape_name(name, most=_METHOD_WIDTH) for name in _side_by_side([methods[i] for i in first])]
     ends = [*first[1:], len(methods)]
     middles = [(a + b) / 2 for a, b in zip(first, ends)]
     below, each = text_inches(names)[0], max(0.12, 0.22 / min(np.diff(middles), default=1))
@@ -111,7 +118,7 @@ def plot_items(
         raise CoraError(f"the items: two rows for {_said(items.index[twice][0])}")
     table = pd.concat(columns, axis=1).dropna(subset=["difficulty", "discrimination"])
     if not len(table):
-        raise CoraError("no question's discrimination is known; it takes three respondents that differ")
+        raise CoraError("no question's discrimination is known; it takes three models that differ")
     named = _to_name(table, name)
     beside = text_inches([escape_name(id, most=_ID_WIDTH) for id in named.index], 9)[0] if len(named) else 0
     ax = new_axes(ax, 4.6 + beside, 3.6)

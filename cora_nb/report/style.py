@@ -22,6 +22,7 @@ import numpy as np
 
 from ..checks import check_option
 from ..core import CoraError
+from ..variants.families import method_words
 
 # %% ../../nbs/report/style.ipynb #efcc566a
 def _series_colour(
@@ -105,10 +106,10 @@ def name_words(
     name: object,  # as in a result
     column: str = "method",  # its column in the result
 ) -> str:  # not yet escaped
-    "A name in words: codes written out, underscores of methods as spaces."
+    "A name in words, such as those of `method_words`; that of a model as it is."
     if column != "method":
         return str(name)
-    return IMPLEMENTATION_WORDS.get(str(name), str(name).replace("_", " "))
+    return IMPLEMENTATION_WORDS.get(str(name)) or method_words(str(name))
 
 # %% ../../nbs/report/style.ipynb #9a1b0b4d
 def text_inches(

@@ -314,7 +314,7 @@ def read_responses(
         questions = _checked_questions(_read_parquet([file]), facts, file)
     names = frame["respondent"].dropna().unique() if "respondent" in frame else []
     if len(names) > 1:
-        raise CoraError(f"{files[0]}: these are replies of several respondents, such as {names[0]!r} and {names[1]!r}")
+        raise CoraError(f"{files[0]}: these are replies of several models, such as {names[0]!r} and {names[1]!r}")
     name = names[0] if len(names) else facts.respondent.get("name") or files[0].stem
     run = Responses(frame, questions, facts, name, str(path if isinstance(path, (str, Path)) else files[0]))
     _check_originals(run, str(files[0]))

@@ -487,7 +487,7 @@ def need(
         first = found.table["form"][~fits].iloc[0]
         raise CoraError(f"this is about replies of the form {' or '.join(allowed)}, and there are some of {first}")
     if scores and ("scores" not in found.table or found.table["scores"].isna().any()):
-        raise CoraError("this needs the scores of every choice: ask a respondent that gives log-probabilities")
+        raise CoraError("this needs the scores of every choice: ask a model that gives log-probabilities")
     if asked and (unasked := in_state(found.table, *UNSENT)).any():
         then = "to go on" if in_state(found.table, "over_budget").any() else "without stop"
         raise CoraError(

@@ -266,7 +266,7 @@ def concat(
         return _of_shards(parts)
     for part in parts[1:]:
         if part.name != first.name:
-            raise CoraError(f"{first.name} and {part.name} are two respondents: put them into Runs")
+            raise CoraError(f"{first.name} and {part.name} are two models: put them into Runs")
         if different := part.facts.differences_of_parts(first.facts):
             raise CoraError(
                 f"the parts of {first.name} were not asked in the same way: they differ in {', '.join(different[:3])}"

@@ -68,7 +68,7 @@ from cora_nb.runs.asking import (
 from .stopping import EarlyStop, PreciseStop
 from .store import Store, asked_prompts, stored_replies
 from .unread import UnreadReplies, unread_report
-from ..variants.families import FAMILIES, make_variants
+from ..variants.families import FAMILIES, make_variants, variant_words
 from ..variants.operators import read_recipe
 
 # %% ../../nbs/runs/evaluate.ipynb #b4da5851
@@ -657,7 +657,8 @@ class Tryout:
         for v, outcome, place, reply, error in zip(self.shown, outcomes, t["prediction"], *told):
             read = f", read as {v.labels[place]}" if place >= 0 else ""
             text = "\n".join(f"    | {line}" for line in str(_first(reply, error)).split("\n"))
-            head = f"{outcome.upper()}  {v.question_id}, {v.method} {v.index}, right is {v.labels[v.answer]}{read}"
+            asked = f"{v.question_id}, {variant_words(v.method, v.index)}"
+            head = f"{outcome.upper()}  {asked}: right is {v.labels[v.answer]}{read}"
             parts.append(inert_text(f"{head}\n{text}"))
         counts = ", ".join(f"{n} {what}" for what, n in Counter(outcomes).items())
         sent = "\n".join(f"    | {line}" for line in self.sent.split("\n"))

@@ -24,6 +24,7 @@ from ..respondents.protocol import Reply
 from ..responses.columns import REPLIED, in_state
 from ..responses.responses import Responses
 from ..responses.shown import shown_variants
+from ..variants.families import variant_words
 
 # %% ../../nbs/runs/unread.ipynb #7a20853a
 _REFUSAL = re.compile(
@@ -111,7 +112,8 @@ def unread_lines(
     lines = [f"{head} ({said}); {of['touched']} of {of['questions']} questions have one"]
     different = list({(reply.text or "").strip(): (v, reply) for v, reply in reversed(seen)}.values())[::-1]
     for v, reply in different[:_SHOWN]:
-        lines.append(f"    {escaped(v.question_id)}, {escaped(v.method)} {v.index}: {_as_it_came(reply.text)}")
+        where = f"{escaped(v.question_id)}, {escaped(variant_words(v.method, v.index))}"
+        lines.append(f"    {where}: {_as_it_came(reply.text)}")
     rules = rules_that_read(seen)
     return [*lines, f"  read by {', '.join(rules)}: --parse {rules[0]}" if rules else f"  {ADVICE[kinds[0]]}"]
 

@@ -29,7 +29,7 @@ async function unpack(base64) {
   return JSON.parse(await new Response(stream).text());
 }
 
-// One run, with its replies by question and slot (a slot is a method and an index). The map shows the first repetition.
+// One run, with its replies by question and slot (a slot is a method, with the words for it, and an index). The map shows the first repetition.
 function indexed(run, nQuestions, nSlots) {
   const cells = new Int32Array(nQuestions * nSlots).fill(-1);
   const more = new Map();  // cell -> further repetitions
@@ -170,30 +170,43 @@ function canvasOf(id, width, height) {
   return context;
 }
 
-function methodsInOrder() {  // [method, first slot, number of slots]
+function methodsInOrder() {  // [words, first slot, number of slots]
   const found = [];
   data.slots.forEach((slot, s) => {
-    if (found.length && found[found.length - 1][0] === slot.method) found[found.length - 1][2] += 1;
-    else found.push([slot.method, s, 1]);
+    if (found.length && data.slots[s - 1].method === slot.method) found[found.length - 1][2] += 1;
+    else found.push([slot.words, s, 1]);
   });
   return found;
 }
 
+const SLANT = Math.PI / 3, LONGEST = 240;  // of the columns' labels; their length in pixels
+
+function columnLabels() {  // [words, middle in cells]; "the same" for what the label on the left says already
+  const wide = methodsInOrder().filter(([, , count]) => count * state.cell >= 9);
+  return wide.map(([words, first, count], k) => {
+    const before = k ? wide[k - 1][0] : words;
+    return [words.startsWith(`${before}, `) ? `the same${words.slice(before.length)}` : words, first + count / 2];
+  });
+}
+
 function drawHead(width) {
-  const wide = Math.max(width + 90, 10), high = 118, context = canvasOf("map-head", wide, high);
+  const measured = canvasOf("map-head", 1, 1);
+  measured.font = "11px system-ui, sans-serif";
+  const labels = columnLabels().map(([words, middle]) => [shorten(measured, words, LONGEST), middle]);
+  const room = Math.max(...labels.map(([words]) => measured.measureText(words).width), 40);
+  const wide = Math.max(width + room * Math.cos(SLANT) + 10, 10), high = Math.ceil(room * Math.sin(SLANT)) + 26;
+  const context = canvasOf("map-head", wide, high);
   context.fillStyle = colours.text;
   state.runs.forEach((r, k) => {
     const x0 = left + k * (blockWidth() + gap);
     context.font = "600 13px system-ui, sans-serif";
     context.fillText(shorten(context, runs[r].name, Math.max(blockWidth() + gap, 90)), x0, 13);
     context.font = "11px system-ui, sans-serif";
-    for (const [method, first, count] of methodsInOrder()) {
-      const x = x0 + (first + count / 2) * state.cell;
-      if (count * state.cell < 9) continue;
+    for (const [words, middle] of labels) {
       context.save();
-      context.translate(x + 3, high - 5);
-      context.rotate(-Math.PI / 3);
-      context.fillText(shorten(context, method.replaceAll("_", " "), 108), 0, 0);
+      context.translate(x0 + middle * state.cell + 3, high - 5);
+      context.rotate(-SLANT);
+      context.fillText(words, 0, 0);
       context.restore();
     }
   });
@@ -277,8 +290,8 @@ function describe(row, r, s) {
 }
 
 const slotName = (s) => {
-  const { method, index } = data.slots[s], alone = data.slots.filter((slot) => slot.method === method).length === 1;
-  return `${method.replaceAll("_", " ")}${alone ? "" : ` ${index + 1}`}`;
+  const { method, index, words } = data.slots[s], alone = data.slots.filter((slot) => slot.method === method).length === 1;
+  return alone ? words : `${words} (${index + 1})`;
 };
 
 function move(to) {
@@ -497,8 +510,8 @@ function controls() {
   const subjects = [...new Set(data.questions.subject.filter((s) => s !== null && s !== undefined).map(String))].sort();
   options($("subject"), [["", "all subjects"], ...subjects.map((s) => [s, s])]);
   $("subject").parentElement.hidden = subjects.length < 2;
-  const methods = [...new Set(data.slots.map((slot) => slot.method))];
-  options($("method"), [["", "(does not matter)"], ...methods.map((m) => [m, m.replaceAll("_", " ")])]);
+  const methods = new Map(data.slots.map((slot) => [slot.method, slot.words]));
+  options($("method"), [["", "(does not matter)"], ...methods]);
   for (const id of ["kind", "subject", "method"]) $(id).addEventListener("change", pick);
   $("sort").addEventListener("change", () => { state.sort = $("sort").value; pick(); });
   let waiting = 0;

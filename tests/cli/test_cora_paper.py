@@ -77,7 +77,7 @@ def test_a_recorded_run_is_measured_as_it_is(capsys, tmp_path):
     "words, said",
     [
         (["cora/table_8", ANN], "cora has no item 'table_8'"),
-        (["cora/table_1", ANN, ANN], "two respondents are called 'ann'"),
+        (["cora/table_1", ANN, ANN], "two models are called 'ann'"),
         (["quadruple_slit/figure_2", ANN], "name them as likelihood:PATH"),
         (["cora/table_1", "recorded:nowhere"], "nowhere"),
         (["no.toml"], "no.toml: there is no such file"),

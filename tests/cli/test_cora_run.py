@@ -238,7 +238,7 @@ MISTAKES = [
     (["cora_run", "causal:nowhere/at-all", "--limit", "1"], "nowhere/at-all" if find_spec("torch") else "needs torch"),
     (["cora_run", "causal:organism/wise"], "organisms are steady and skewed"),
     (["cora_run", "likelihood:organism/steady,adaptation=both"], "adaptation must be one of"),
-    (["cora_run", "simulated", "simulated"], "two respondents are called 'simulated'"),
+    (["cora_run", "simulated", "simulated"], "two models are called 'simulated'"),
     (["cora_run", "simulated", "--template", "corra"], "corra"),
     (["cora_run", "simulated", "--parse", "wishful"], "wishful"),
     (["cora_run", "simulated", "--limit", "0"], "limit"),

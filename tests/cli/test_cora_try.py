@@ -49,7 +49,7 @@ def test_what_is_printed(try_it, tmp_path):
     assert body in [asked.body for asked in server.asked] and "sk-0123" not in out  # many at once, in any order
     assert len(server.asked) <= out.count("RIGHT") == out.count("| The answer is **") == 20
     assert "20 replies: 20 right" in out
-    assert re.search(r"RIGHT  math-0-1, original 0, right is B, read as B\n", out)
+    assert re.search(r"RIGHT  math-0-1, the original: right is B, read as B\n", out)
     last = dict(line.split(maxsplit=1) for line in out.splitlines()[-4:])
     assert last["calls"] == "5,343" and last["money"].startswith("about ") and "minutes" in last["time"]
     assert not list(tmp_path.iterdir()), "nothing is stored"

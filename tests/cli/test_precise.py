@@ -93,7 +93,7 @@ def test_what_cannot_be_is_refused_in_one_line(options, why, dry, tmp_path, monk
 def test_a_dry_run_plans_for_four_respondents(tmp_path):
     words = ("cora_run", "chat:gpt-4o-mini", "--dry", "--price", "1/2", "--stop", "precise", "--half-width", 0.05)
     code, out, _ = run(*words, cwd=tmp_path, OPENAI_API_KEY="")
-    assert code == 0 and "expected with --stop precise (CoRA within 0.05, 95%), if the respondent is" in out
+    assert code == 0 and "expected with --stop precise (CoRA within 0.05, 95%), if the model is" in out
     heads = "MCQA  *CoRA  *calls  *of the full run  *times plain accuracy  *calls with --stop cora  *cost, at most"
     assert re.search(heads, out.split("respondent is")[1])
     scores = {"weak": "0.35 +0.23", "middling": "0.78 +0.30", "strong": "0.93 +0.49", "very strong": "0.98 +0.79"}

@@ -408,7 +408,7 @@ BOTH = "model,question_id,answer,prediction\nsmall,q1,B,A\nlarge,q1,B,B\n"
 
 
 def test_one_respondent_is_selected(tmp_path):
-    why = "the column model names 2 respondents, small, large; choose: select='small', on the command line --select"
+    why = "the column model names 2 models, small, large; choose: select='small', on the command line --select"
     with pytest.raises(CoraError, match=why):
         load(tmp_path, BOTH)
     found = load(tmp_path, BOTH, select="large")

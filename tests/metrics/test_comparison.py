@@ -324,7 +324,7 @@ A, B = at_random(1), at_random(2)
         (lambda: compare_all({}), "there are no runs"),
         (
             lambda: rank_table({"a": A, "b": B.assign(question_id="x" + B["question_id"])}),
-            "no question that all respondents were asked",
+            "no question that all models were asked",
         ),
     ],
 )

@@ -258,7 +258,7 @@ def test_what_is_refused():
     half = make_responses(variants, [Reply("A"), Reply("A", (0.0, -1.0, -1.0, -1.0))] * 10)
     texts = make_variants(math_benchmark(5), "formats")
     refused = {
-        "20 of 20 replies have none: ask a respondent that gives log-probabilities": lambda: debias(words, "pride"),
+        "20 of 20 replies have none: ask a model that gives log-probabilities": lambda: debias(words, "pride"),
         "10 of 20 replies have none": lambda: debias(half, "batch"),
         "has 3 of the 4 cyclic orders of its choices": lambda: debias(part, "average"),
         "ask the family cyclic or permutations": lambda: debias(part, "pride"),

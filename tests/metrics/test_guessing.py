@@ -363,7 +363,7 @@ def test_what_somebody_who_is_never_right_gets_is_not_corrected(name):
     by_subject = pd.concat([alone.assign(subject=x) for x in "ab"])
     for only in (alone, by_subject):
         for chance in (zero, 0.2):
-            with pytest.raises(CoraError, match=re.escape(f"{name} is not corrected for chance: a respondent that")):
+            with pytest.raises(CoraError, match=re.escape(f"{name} is not corrected for chance: a model that")):
                 corrected(only, chance)
     assert corrected(0.9, 0.8) == pytest.approx(0.5)  # numbers have no names
     lost = (Remark("unknown", 3, of=80, why=("failed",)),)

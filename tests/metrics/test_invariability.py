@@ -386,7 +386,7 @@ def test_sweep_takes_both_families_and_no_order_twice():
     for other in (again, again.table.assign(family="other")):
         with pytest.raises(CoraError, match="'q0' was asked with 4 choices in two of the runs"):
             choices_sweep({"plus": plus.table.assign(family="other"), "again": other})
-    with pytest.raises(CoraError, match="runs must be of one respondent, got respondent, bob"):
+    with pytest.raises(CoraError, match="runs must be of one model, got respondent, bob"):
         choices_sweep({"ann": plus, "bob": again.table.assign(respondent="bob")})
 
 

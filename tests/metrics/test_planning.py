@@ -60,7 +60,7 @@ A, B = at_random(1), at_random(2)
             lambda: questions_needed(half_width=0.03, pilot=A, accuracy=0.5),
             "accuracy and discordance come from the pilot",
         ),
-        (lambda: questions_needed(half_width=0.1, pilot=[A, B]), "of one respondent, got 2"),
+        (lambda: questions_needed(half_width=0.1, pilot=[A, B]), "of one model, got 2"),
         (lambda: questions_needed(difference=0.1, pilot="A"), "pilot must be a run, or two of them, got a str"),
         (
             lambda: questions_needed(half_width=float("nan"), accuracy=0.5),

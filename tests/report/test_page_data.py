@@ -14,7 +14,7 @@ from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import Runs
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.variants.families import FAMILIES, make_variants
+from cora_nb.variants.families import FAMILIES, make_variants, method_words
 
 QUESTIONS = math_benchmark(6)
 
@@ -66,6 +66,7 @@ def test_every_reply_is_there_and_what_became_of_it():
     data = unpacked(packed(page_data(Runs({"a": run, "b": run.trial(1)}))))
     one, t = data["runs"][0], run.table
     slots = [(s["method"], s["index"]) for s in data["slots"]]
+    assert all(s["words"] == method_words(s["method"]) for s in data["slots"])
     assert [data["questions"]["id"][q] for q in one["q"]] == t["question_id"].tolist()
     assert [slots[s] for s in one["s"]] == list(zip(t["method"], t["index"]))
     assert one["p"] == t["prediction"].tolist() and one["t"] == t["trial"].tolist()

@@ -214,7 +214,7 @@ def test_facts_describe_the_rows_beside_them():
 def test_what_is_no_part_is_refused():
     variants = make_variants(QUESTIONS)
     one = evaluate(SimulatedRespondent(), variants[:20], progress=False)
-    with pytest.raises(CoraError, match="simulated and other are two respondents"):
+    with pytest.raises(CoraError, match="simulated and other are two models"):
         concat([one, evaluate(SimulatedRespondent(name="other"), variants[20:], progress=False)])
     for other in (
         evaluate(SimulatedRespondent(seed=1), variants[20:], progress=False),
@@ -275,7 +275,7 @@ def test_a_measure_says_what_it_needs():
         (lambda: need(responses.table.drop(columns=["scores", "reply"]), "scores", "reply"), "no column scores, reply"),
         (lambda: need(responses.rows(np.zeros(28, dtype=bool))), "there are no responses to score"),
         (lambda: need(responses, forms=("tfq", "lfgq")), "of the form tfq or lfgq, and there are some of mcq"),
-        (lambda: need(responses, scores=True), "ask a respondent that gives log-probabilities"),
+        (lambda: need(responses, scores=True), "ask a model that gives log-probabilities"),
         (lambda: need([1]), "responses must be Responses or a table, got a list"),
     ):
         with pytest.raises(CoraError, match=why):

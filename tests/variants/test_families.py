@@ -1,6 +1,7 @@
 """Properties of the family `cora` for every number of choices; how families are found; recipes; complete sets."""
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -16,12 +17,15 @@ from cora_nb.core import CoraError, Question, uniforms
 from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import (
     FAMILIES,
+    METHOD_WORDS,
     LeftOut,
     divergence_set,
     get_family,
     _make_recipe,
     make_variants,
+    method_words,
     register_family,
+    variant_words,
 )
 from cora_nb.variants.operators import NEW, make_variant
 
@@ -440,3 +444,52 @@ def test_more_shuffles_and_larger_subsets(A, shuffles, subsets):
     run = make_responses(found, ["A"] * len(found), facts={"variants": {"recipe": json.loads(found[0].recipe)}})
     assert run.complete
     assert not run.rows(run.table["index"] == 0).complete or len(found) == len(counts)
+
+
+CAPITAL = Question("capital", "What is the capital of Australia?", ("Sydney", "Canberra", "Perth", "Darwin"), 1)
+OPTIONS = {  # family -> options that give it further methods
+    "cora": [{"subsets": (2, 3)}],
+    "formats": [{"claims": "all", "sizes": (2, 3, 4)}],
+    "mcqa_plus": [{"statements": {("capital", 0): "Sydney is the capital of Australia."}}],
+    "misleading": [{"misleading": {"capital": 0}}],
+    "reorderings": [{"n_choices": 3}, {"n_choices": 6, "nota": True}, {"nota": True}],
+}
+
+
+def methods_of(family):
+    every = OPTIONS.get(family, []) + [{}] * (family != "misleading")
+    return {v.method for options in every for v in get_family(family)(CAPITAL, 0, **options)}
+
+
+BUILT_IN = sorted(name for name, address in FAMILIES.lazy.items() if address.startswith("cora_nb."))
+
+
+@pytest.mark.parametrize("family", BUILT_IN)
+def test_every_method_has_words_of_its_own_within_its_family(family):
+    methods = methods_of(family)
+    words = {method: method_words(method) for method in methods}
+    assert methods and all("_" not in w and w != m.replace("_", " ") for m, w in words.items()), words
+    assert len(set(words.values())) == len(methods), words
+    assert max(map(len, words.values())) < 60  # as many as a figure shows
+
+
+def test_no_words_are_for_a_method_that_nobody_makes():
+    made = {re.sub("_[0-9]+(?=_|$)", "_n", m) if m not in METHOD_WORDS else m for f in BUILT_IN for m in methods_of(f)}
+    assert set(METHOD_WORDS) == made
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("decoupled_3_nota_shuffled", "three choices left and none of the above, shuffled"),
+        ("options_11", "11 choices"),
+        ("my_own_method", "my own method"),
+        ("mine_3", "mine 3"),
+        ("options_", "options "),
+        ("nota 2", "nota 2"),
+        ("", ""),
+    ],
+)
+def test_numbers_become_words_and_unknown_methods_keep_their_names(method, words):
+    assert method_words(method) == words
+    assert [variant_words(method, i) for i in (0, 1)] == [words, f"{words} (2)"]
