@@ -25,7 +25,12 @@ STANDING = ("status", "least", "most", "remarks")
 RESULT = (*IDENTITY, *NUMBERS, *STANDING)
 STATUS = ("exact", "estimated", "bounded", "unknown")
 IN_WORDS = Registry(  # what the report says of a result, loaded when somebody asks for it
-    "view in words", lazy={"note": "cora_nb.report.words:notes", "html": "cora_nb.report.render:displayed"}
+    "view in words",
+    lazy={
+        "note": "cora_nb.report.words:notes",
+        "html": "cora_nb.report.render:displayed",
+        "runs": "cora_nb.report.sentences:displayed_runs",
+    },
 )
 
 # %% ../nbs/results.ipynb #1a659015

@@ -202,8 +202,21 @@ def test_people_read_remarks_in_words():
         result["note"].tolist() == [said] and lookup(result).note == said and values_of(result, "note").item() == said
     )
     assert repr(result).split() == f"respondent score value note 0 ada a 0.3571 {said}".split()
-    assert said in result._repr_html_() and "benchmark" not in result._repr_html_() and said in result.to_string()
+    assert said in result.to_string() and "benchmark" not in result.to_string()
+    assert (
+        "0.36 (at most 0.358)</td>" in result._repr_html_() and "<p>ada: 3 of 33,098 failed</p>" in result._repr_html_()
+    )
     assert "note" not in result and {case.split()[0] for case in SENTENCES} == set(REMARKS)
+
+
+def test_a_long_result_and_a_part_of_one_are_shown_as_pandas_shows_them():
+    "A table of hundreds of rows is nothing to read, and nothing that is displayed may raise."
+    rows = make_result([dict(score="x", value=0.5, low=0.4, high=0.6, place=i) for i in range(300)])
+    assert "0.50 [0.40, 0.60]" in rows[:50]._repr_html_()
+    for result in (rows, rows[["score", "value"]], rows[:0]):
+        assert "cora-table" not in result._repr_html_()
+    alike = make_result([dict(score="x", value=1, place=place) for place in (1, "1")])
+    assert "cora-table" not in alike._repr_html_()  # two numbers in one cell
 
 
 def test_the_words_of_a_result_are_registered(monkeypatch):

@@ -52,8 +52,8 @@ from cora_nb.cli.shared import (
 from ..checks import check_count, check_option
 from ..report.render import render
 from ..report.findings import findings
-from ..report.sentences import SHORT_LINE, short_level, short_table, steadiness_lines
-from ..report.tables import plain_line
+from ..report.sentences import SHORT_LINE, short_table, steadiness_lines
+from ..report.tables import known_level, plain_line
 from ..responses.files import check_folder, write_responses
 from ..runs.asking import as_spending
 from ..runs.evaluate import plan, prepare, Running, Tryout, try_respondent
@@ -67,7 +67,7 @@ from ..variants.families import make_variants
     "cora_run causal:organism/steady --benchmark mine --path mine.csv",
 )
 def cora_run(given: RunOptions):
-    "Ask respondents all variants of a benchmark, write the responses, and print the scores."
+    "Ask models all variants of a benchmark, write the responses, and print the scores."
     options, benchmark, strict = options_in_force("cora_run", given), given.called, given.strict
     check_count("digits", given.digits, 0, 15)
     check_option("failed", given.failed, ("unknown", "wrong"))
@@ -133,7 +133,7 @@ def cora_run(given: RunOptions):
         shown = {name: run.count_failed_as_wrong() if given.failed == "wrong" else run for name, run in runs.items()}
         known = findings(shown)  # the page and the figures read it, too
         print_faults(known)
-        how = {"digits": given.digits, "below": [SHORT_LINE], "level": short_level(known.runs)}
+        how = {"digits": given.digits, "below": [SHORT_LINE], "level": known_level(known.runs)}
         print(render(short_table(known, beyond), ranks=False, groups=False, **how))
     steady = [line for name in shown for line in steadiness_lines(known, name)]
     if steady:

@@ -67,7 +67,7 @@ def _methods(found: Responses) -> list[dict]:
     kinds = pd.DataFrame({"method": table["method"].astype(str), "right": table["correct"], "guessed": guessed})
     sums = kinds.assign(question=table["question_id"]).groupby("method", sort=False)
     sums = sums.agg(right=("right", "sum"), n=("right", "size"), guessed=("guessed", "mean"), q=("question", "nunique"))
-    rows, total, limit = [], sums[["right", "n"]].sum(), _BY_CHANCE / len(sums)
+    rows, total, limit = [], sums[["right", "n"]].sum(), _BY_CHANCE / max(len(sums), 1)
     for method, right, n, guess, questions in sums.itertuples():
         if total["n"] == n:
             continue

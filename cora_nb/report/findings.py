@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..core import CoraError, labelled_score
+from ..core import THRESHOLDS, CoraError, labelled_score, threshold
 from ..metrics.account import Account, account
 from ..metrics.bias import length_ranks, position_ranks
 from ..metrics.calibration import binned, reliability
@@ -27,14 +27,14 @@ from ..metrics.faults import faults
 from ..metrics.items import method_table
 from ..metrics.sampled import is_estimate
 from ..metrics.scoring import score
-from .plots import curve_table
+from .plots import curve_of
 from .tables import score_table
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..responses.shown import questions_of_run
 
 # %% ../../nbs/report/findings.ipynb #f1d00006
-_POINTS = 21  # of the curve of thresholds
+_CURVE = tuple(c / 20 for c in range(21))  # the thresholds of the curve
 _RESAMPLES = 1000  # for the spread over places, enough for a p of 0.001
 _RANK_RESAMPLES = 2000
 
@@ -75,9 +75,16 @@ class Findings:
         return {who: self._known(lambda: measure(run), (name, who)) for who, run in self.runs.items()}
 
     @cached_property
+    def _all_scores(self) -> pd.DataFrame:
+        "The scores of the table and those of the curve: a run is scored once."
+        thresholds = tuple(sorted({*THRESHOLDS, *_CURVE}))
+        return score_table(self.runs, beyond=True, ci=self.level, thresholds=thresholds)
+
+    @cached_property
     def scores(self) -> pd.DataFrame:
         "All scores of all runs with intervals, in the paper's order, and what guessing gives: see `score_table`."
-        return score_table(self.runs, beyond=True, ci=self.level)
+        c = self._all_scores["score"].map(threshold)
+        return self._all_scores[c.isna() | c.isin(THRESHOLDS)].reset_index(drop=True)
 
     @cached_property
     def run_scores(self) -> dict[str, pd.DataFrame | None]:
@@ -118,12 +125,13 @@ class Findings:
     @cached_property
     def curves(self) -> dict[str, pd.DataFrame | None]:
         "BMCA(c) for 21 values of c."
-        return self._each(lambda run: curve_table(run, _POINTS, ci=self.level), "curves")
+        rows = {who: partial(_curve_of, self, who) for who in self.runs}
+        return {who: self._known(curve, ("curves", who)) for who, curve in rows.items()}
 
     @cached_property
     def subjects(self) -> dict[str, pd.DataFrame | None]:
-        "All scores of each subject."
-        return self._each(lambda run: score(run, by="subject", ci=self.level), "subjects")
+        "All scores of each subject; None for a run of one subject, or of none."
+        return self._each(lambda run: _by_subject(run, self.level), "subjects")
 
     @cached_property
     def components(self) -> dict[str, pd.DataFrame | None]:
@@ -132,8 +140,8 @@ class Findings:
 
     @cached_property
     def reliabilities(self) -> dict[str, pd.DataFrame | None]:
-        "Mean confidence and accuracy in ten bins, with intervals of 95%; None without confidences."
-        return self._each(_reliability, "reliabilities")
+        "Mean confidence and accuracy in ten bins, with intervals; None without confidences."
+        return self._each(lambda run: _reliability(run, self.level), "reliabilities")
 
     @cached_property
     def estimated(self) -> list[str]:
@@ -162,10 +170,23 @@ def _rows_of(table: pd.DataFrame, name: str) -> pd.DataFrame:
     return rows.assign(score=rows["score"].map(labelled_score), remarks=alone)
 
 
-def _reliability(run: Responses) -> pd.DataFrame:
+def _curve_of(known: Findings, name: str) -> pd.DataFrame:
+    "BMCA(c) of one run over c."
+    return curve_of(_rows_of(known._all_scores, name), _CURVE)
+
+
+def _by_subject(run: Responses, level: float) -> pd.DataFrame:
+    "The scores of each subject. Raises `CoraError` unless there are several."
+    subjects = run.questions["subject"].nunique() if "subject" in run.questions else 0
+    if subjects < 2:
+        raise CoraError(f"there {'is one subject' if subjects else 'are no subjects'}")
+    return score(run, by="subject", ci=level)
+
+
+def _reliability(run: Responses, level: float) -> pd.DataFrame:
     "Mean confidence and accuracy of each bin. Raises `CoraError` if no confidence is known."
     known = confidences(run).dropna(subset=["confidence"])
-    return reliability(binned(known["confidence"], known["right"], bins=10))
+    return reliability(binned(known["confidence"], known["right"], bins=10), level=level)
 
 
 def findings(

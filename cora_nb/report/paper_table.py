@@ -6,6 +6,7 @@
 __all__ = ['PAPER_SCORES', 'paper_table']
 
 # %% ../../nbs/report/paper_table.ipynb #a60c0004
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,11 +19,12 @@ from ..metrics.comparison import compare as compare_runs
 from ..metrics.contributions import ACCURACY_ALONE
 from ..metrics.scores import score_members
 from .present import Cell, TextTable, present
-from .tables import plain_line, score_table
+from .tables import known_level, plain_line, score_table
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..results import Result, make_result, stack_results
 from ..stats.paired import adjust_p
+from ..stats.resampling import FewWarning
 
 # %% ../../nbs/report/paper_table.ipynb #a60c0009
 def _compared(
@@ -36,10 +38,11 @@ def _compared(
     "The differences of some runs from one, NaN for the p of a score that orders nobody."
     from tqdm import tqdm
 
-    told = {
-        name: compare_runs(runs[name], runs[first], level=level, clusters=clusters, scores=scores)
-        for name in tqdm(others, "comparing", unit=" models", delay=1, leave=False)
-    }
+    told = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewWarning)  # said below the table
+        for name in tqdm(others, "comparing", unit=" models", delay=1, leave=False):
+            told[name] = compare_runs(runs[name], runs[first], level=level, clusters=clusters, scores=scores)
     found = stack_results(told).assign(benchmark=None)  # the questions are the same
     found["p"] = found["p"].mask([ACCURACY_ALONE in said for said in found["remarks"]])
     found["p"] = found.groupby("score")["p"].transform(lambda p: adjust_p(p))
@@ -111,7 +114,7 @@ def paper_table(
     runs = Runs(runs)
     if compare is not None and compare not in runs:
         raise CoraError(f"there is no run {compare!r} to compare with; there are {', '.join(map(str, runs))}")
-    level = min([level, *(run.facts.sample.level for run in runs.values() if run.facts.sample)])
+    level = known_level(runs, level)
     found = score_table(runs, ci=level, clusters=clusters, scores=list(scores))
     names = list(dict.fromkeys(found["score"]))
     table = _with_columns(present(found, **printing | {"ranks": False, "level": level}).turned(), names)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from ..checks import check_count
 from ..core import CoraError
+from .style import name_words
 from .tables import BEYOND, RANKED, arrange, plain_line
 from .words import ESTIMATE, bounds_words, is_said, placed_words, remark_place, remark_words
 from ..results import CHANCE, IN_WORDS, IDENTITY, Remark, few_remarks, make_result
@@ -127,6 +128,13 @@ def _label(value: object) -> str:
     return "" if pd.isna(value) else f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
+def _labels(column: pd.Series) -> pd.Series:
+    "The names in a column as people read them; methods in words, unless two of them would look the same."
+    names = column.map(_label)
+    words = names.map(name_words) if column.name == "method" else names
+    return words if words.nunique() == names.nunique() else names
+
+
 @dataclass(frozen=True)
 class _Layout:
     "The numbers of a result in rows and columns."
@@ -163,7 +171,7 @@ def _laid_out(result: pd.DataFrame, printing: Printing) -> _Layout:
     if not isinstance(result, pd.DataFrame):
         raise CoraError(f"a result is needed, as from score or another measure, got a {type(result).__name__}")
     table = make_result(result)
-    labels = {c: table[c].map(_label) for c in IDENTITY if c == "score" or table[c].notna().any()}
+    labels = {c: _labels(table[c]) for c in IDENTITY if c == "score" or table[c].notna().any()}
     runs, order = list(labels.pop("respondent", ["value"] * len(table))), arrange(labels["score"])
     groups = {score: group for group, score in order}
     if paper := printing.groups and _of_paper(table, groups, printing.percent):

@@ -212,7 +212,7 @@ SENTENCES: dict[str, tuple[str, str | Callable[[Remark], str]]] = {  # kind, and
     ),
     "not_defined test": ("beside", "no test: the right answer has the same rank everywhere"),
     "not_defined choices": ("beside", lambda r: f"not defined for: {_names(r.what)}"),
-    "not_defined zero": ("beside", lambda r: f"not corrected for chance: a respondent that is never right has {r.n:g}"),
+    "not_defined zero": ("beside", lambda r: f"not corrected for chance: a model that is never right has {r.n:g}"),
     "accuracy_alone": ("row", _alone),
     "note": ("beside", lambda r: _names(r.what)),
     "note below": ("below", lambda r: _names(r.what)),

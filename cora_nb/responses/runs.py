@@ -22,7 +22,7 @@ from .columns import KEY
 from .facts import Recipe, as_facts, join_facts, summed_calls
 from .files import may_have_hash
 from .responses import Responses, as_responses
-from ..results import Remark
+from ..results import IN_WORDS, Remark
 from ..variants.families import known_family
 
 # %% ../../nbs/responses/runs.ipynb #5dd41b0d
@@ -56,6 +56,9 @@ class Runs(Mapping[str, Responses]):
 
     def __repr__(self) -> str:
         return f"Runs({', '.join(map(repr, self._runs.values()))})"
+
+    def _repr_html_(self) -> str:
+        return IN_WORDS.get("runs")(self)
 
 
 def _by_name(runs: Sequence[Responses]) -> dict[str, Responses]:

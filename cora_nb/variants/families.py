@@ -480,8 +480,8 @@ def recorded_wording(
 METHOD_WORDS = {  # method -> words; `n` stands for a number, and becomes its word
     "original": "the original",
     "shuffled": "the original, shuffled",
-    "nota": "none of the above as a choice",
-    "nota_shuffled": "none of the above as a choice, shuffled",
+    "nota": "with none of the above",
+    "nota_shuffled": "with none of the above, shuffled",
     "decoupled": "two choices left",
     "decoupled_shuffled": "two choices left, shuffled",
     "decoupled_nota": "two choices left and none of the above",

@@ -10,6 +10,7 @@ from cora_nb.report.findings import findings
 from cora_nb.report.sentences import fault_lines
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import make_responses
+from cora_nb.variants.families import method_words
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -53,7 +54,7 @@ def test_a_kind_of_variant_that_is_never_or_always_right(kind, right, score):
     found = faults(run)
     assert found[["score", "method"]].to_numpy().tolist() == [[score, kind]]
     (line,) = fault_lines(findings(run), "who")
-    assert "replies to nota" in line and "place" not in line
+    assert f"replies to “{method_words(kind)}”" in line and "place" not in line
 
 
 @pytest.mark.parametrize("knows", [0.0, 0.5, 0.95, 1.0])

@@ -130,7 +130,7 @@ def test_filters_show_what_pandas_finds(opened, saved, runs):
     at.page.select_option("#subject", "addition")
     assert at.text("#count") == "10 of 40 questions"
     at.page.select_option("#subject", "")
-    assert at.page.locator("#method option").nth(3).inner_text() == "none of the above as a choice"
+    assert at.page.locator("#method option").nth(3).inner_text() == "with none of the above"
     at.page.select_option("#method", "nota")
     table = runs["leaning"].table
     wrong = table[(table["method"] == "nota") & ~table["correct"]]["question_id"].nunique()
@@ -185,7 +185,7 @@ def test_prompts_equal_those_that_were_asked(opened, saved, runs):
     at = opened(saved, "#q=math-0-3")
     at.open_all()
     titles = at.page.locator("details.variant h4").all_inner_texts()
-    assert titles[:3] == ["the original", "the original, shuffled", "none of the above as a choice (1)"]
+    assert titles[:3] == ["the original", "the original, shuffled", "with none of the above (1)"]
     shown = [pre.evaluate("node => node.textContent") for pre in at.page.locator("pre.prompt").all()]
     asked = [Prompt(v).text for v in make_variants(math_benchmark(40)) if v.question_id == "math-0-3"]
     assert shown == asked

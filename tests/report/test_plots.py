@@ -72,7 +72,7 @@ ROWS = [
 def test_points_are_at_their_values_and_rows():
     ax = plot_points(make_result(ROWS))
     points = drawn_points(ax)
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["the original", "none of the above as a choice"]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["the original", "with none of the above"]
     assert points["ada"][:, 0].tolist() == [0.8, 0.7] and points["bob"][:, 0].tolist() == [0.6, 0.5]
     assert points["ada"][:, 1].round().tolist() == [0, 1] == points["bob"][:, 1].round().tolist()
     assert (points["ada"][:, 1] < points["bob"][:, 1]).all()  # side by side, not one on the other

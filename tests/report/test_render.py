@@ -269,13 +269,13 @@ def test_a_long_result_as_text():
         render(LONG, caption="Places")
         == """\
 Places
-method    place  score   Ann                      Bob
-original  1      picked  0.26 [0.18, 0.36]         0.41 [0.31, 0.52] (2 of 26 variants)
-          2      picked  0.00 [-0.08, 0.08]        –
-                 uneven  0.08, p = 0.77 (df = 3)  19.52, p < 0.01 (df = 3)
-nota      1      picked  0.25                      –
-                 uneven  – (one reply)             –
-original         ratio   –                         1.50 [1.00, inf], p = 1.00
+method                  place  score   Ann                      Bob
+the original            1      picked  0.26 [0.18, 0.36]         0.41 [0.31, 0.52] (2 of 26 variants)
+                        2      picked  0.00 [-0.08, 0.08]        –
+                               uneven  0.08, p = 0.77 (df = 3)  19.52, p < 0.01 (df = 3)
+with none of the above  1      picked  0.25                      –
+                               uneven  – (one reply)             –
+the original                   ratio   –                         1.50 [1.00, inf], p = 1.00
 
 Bob was asked in another way"""
     )
@@ -293,7 +293,7 @@ def test_a_long_result_as_latex():
         r"method & place & score & Ann & Bob \\",
         r"\midrule",
     ]
-    assert lines[8] == r"original & 1 & picked & 0.26 [0.18, 0.36] & 0.41 [0.31, 0.52] (2 of 26 variants) \\"
+    assert lines[8] == r"the original & 1 & picked & 0.26 [0.18, 0.36] & 0.41 [0.31, 0.52] (2 of 26 variants) \\"
     assert lines[10] == r" &  & uneven & 0.08, p = 0.77 (df = 3) & 19.52, p \textless{} 0.01 (df = 3) \\"
     assert lines[12] == r" &  & uneven & -- (one reply) & -- \\"
     assert lines[-5:] == [
@@ -447,7 +447,8 @@ def test_every_text_reads_back(column):
     for page in (read(render(result, "markdown")), render(result, "html")):
         page = unescape(re.sub(r"</?(table|thead|tbody|tr|th|td|p|style|caption|br)\b[^>]*>", "\n", page))
         for text in HOSTILE:
-            assert one_line(text.split("\n")[0] if column == "note" else text) in page
+            shown = text.split("\n")[0] if column == "note" else text.replace("_", " ") if column == "method" else text
+            assert one_line(shown) in page
     back = pd.read_csv(io.StringIO(render(result, "csv")), dtype={column: str}, keep_default_na=False)
     assert back[column].tolist() == HOSTILE
 

@@ -189,7 +189,8 @@ def test_three_replies_and_the_rules_that_read_them():
         "says: 32 of 32 replies cannot be read, and count as wrong (32 unparsed); 2 of 2 questions have one"
     )
     assert (
-        shown == [f'    math-0-1, the original: "{SENTENCE}"'] and last == "  read by careful, last_line: --parse careful"
+        shown == [f'    math-0-1, the original: "{SENTENCE}"']
+        and last == "  read by careful, last_line: --parse careful"
     )
     (text,) = quietly(lambda i: ["The second.", "The third.", "Both.", "None."][i % 4], 40)[1]
     assert len(text.splitlines()) == 5 and text.splitlines()[-1] == f"  {ADVICE['unparsed']}"
