@@ -86,7 +86,7 @@ def _fact_lines(run: Responses) -> list[tuple[str, str]]:
     settings = ", ".join(f"{name} {who[name]}" for name in _SETTINGS if who.get(name) is not None)
     shots = f"{asked.k} examples, {asked.shots_as or 'plain'}" if asked.k else "none"
     pairs = [
-        ("respondent", f"{who.get('respondent', '')} ({settings})" if settings else who.get("respondent")),
+        ("model", f"{who.get('respondent', '')} ({settings})" if settings else who.get("respondent")),
         ("benchmark", facts.run.benchmark),
         ("questions", f"{len(run.questions):,}"),
         ("variants", f"family {run.family}" + (f", {run.coverage}" if run.coverage else "")),

@@ -33,7 +33,7 @@ MEASURES = {  # name in the module of findings -> calls for a page of two runs, 
     "position_spread": (2, 2),
     "position_ranks": (0, 2),
     "length_ranks": (0, 2),
-    "score": (0, 0),  # by subject, of which there is none
+    "score": (0, 2),  # by subject
     "inconsistency_components": (0, 2),
     "confidences": (0, 2),
     "rank_table": (1, 1),
