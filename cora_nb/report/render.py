@@ -313,7 +313,7 @@ TABLE_MARK = '<div class="cora-table"'
 _STYLE = """<style>
 .cora-table {overflow-x: auto}
 .cora-table table {border: 0; border-collapse: collapse; color: inherit; font: inherit; margin: 0}
-.cora-table table {font-variant-numeric: tabular-nums}
+.cora-table table {font-variant-numeric: tabular-nums; width: max-content}
 .cora-table caption {caption-side: top; color: inherit; font-weight: bold; padding: .4em 0; text-align: left}
 .cora-table tr, .cora-table th, .cora-table td {background: none; border: 0 solid; color: inherit}
 .cora-table th, .cora-table td {font-weight: normal; padding: .15em .7em; text-align: left; vertical-align: top}

@@ -52,32 +52,50 @@ def test_runs_side_by_side(desk):
     value = lookup(score(read_responses(desk / "a")), "CoRA").value
     assert re.search(rf"CoRA +{value:.2f} \(\d\)", out)
     code, text, _ = run("cora_table", "a", "c", "--format", "csv", cwd=desk)
-    read = list(csv.reader(io.StringIO(text)))
-    assert code == 0 and read[0] == ["group", "score", "a", "c", "a guesser"] and any("CoRA" in r for r in read)
+    read = {(r["respondent"], r["score"]): r["value"] for r in csv.DictReader(io.StringIO(text))}
+    assert code == 0 and float(read["a", "CoRA"]) == value and ("a guesser", "CoRA") in read
     for format in ("markdown", "latex"):
         assert run("cora_table", "a", "--format", format, cwd=desk)[0] == 0
     code, sure, err = run("cora_table", "a", "c", "--interval", 0.95, cwd=desk)
-    assert (
-        (code, err) == (0, "")
-        and sure.startswith("in brackets: 95% intervals\n\n")
-        and re.search(r"MCQA +\d\.\d\d \[\d\.\d\d, \d\.\d\d\] \(\d\)", sure)
-    )
-    without = [re.sub(r" \[[^]]*\]", "", line).split() for line in sure.splitlines()[2:]]
-    assert without == [line.split() for line in out.splitlines()]
+    assert (code, err) == (0, "") and re.search(r"MCQA +\d\.\d\d \[\d\.\d\d, \d\.\d\d\] \(\d\)", sure)
+    table, below = sure.split("\n\n")
+    assert "in brackets: 95% intervals" in below.splitlines()
+    without = [re.sub(r" \[[^]]*\]", "", line).split() for line in table.splitlines()]
+    assert without == [line.split() for line in out.partition("\n\n")[0].splitlines()]
     head = run("cora_table", "a", "--interval", 0.95, "--format", "csv", cwd=desk)[1].splitlines()[0]
-    assert head == "group,score,a,a low,a high,a guesser,a guesser low,a guesser high"
+    assert head == "respondent,score,value,low,high,n,status,least,most,note"
+
+
+@pytest.mark.slow
+def test_rows_of_models(desk):
+    "A table for a paper: the three scores to be read together, or those that are named, and differences."
+    code, out, err = run("cora_table", "a", "c", "--rows", "models", "--compare", "a", cwd=desk)
+    head, *rows = out.partition("\n\n")[0].splitlines()
+    assert (code, err) == (0, "") and head.split() == ["MCQA", "BMCA(1.0)", "CoRA"]
+    assert [row.split("  ")[0] for row in rows[:4]] == ["a", "c", "a guesser", "difference from a"]
+    for name in head.split():
+        row = lookup(score(read_responses(desk / "a"), ci=0.95), name)
+        assert f"{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]*" in rows[0]
+    words = ("--rows", "models", "--scores", "MV,CoRA", "--interval", 0.9, "--caption", "Two", "--label", "tab:two")
+    code, out, err = run("cora_table", "a", "c", *words, "--format", "latex", cwd=desk)
+    assert (code, err) == (0, "") and r"\caption{Two}" in out and r"\label{tab:two}" in out and " & MV & CoRA " in out
+    assert r"in brackets: 90\% intervals" in out
+    code, out, err = run("cora_table", "a", "c", "--scores", "CoRA,BMCA(0.7)", cwd=desk)
+    assert [line.split()[0] for line in out.splitlines()[1:6]] == ["Proposed", "CoRA", "Secondary", "BMCA(0.7)"][:5]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", slow_after(1, ["t.xlsx", "t.txt", "t.md", "t.tex", "t.csv", "t.html"]))
 def test_a_table_goes_to_a_file(desk, tmp_path, name):
-    "The same that is printed; again it is replaced; a page is whole; the facts are in a workbook."
+    "The same that is printed; again only if told so; a page is whole; the facts are in a workbook."
     said = {"txt": "text", "md": "markdown", "tex": "latex"}
     format = said.get(name[2:], name[2:])
     words = ("cora_table", desk / "a", desk / "c", "--interval", 0.9, "--caption", "Two | 50%")
-    for _ in range(2):
-        done = run(*words, "--out", name, cwd=tmp_path)
+    for force in ((), ("--force",)):
+        done = run(*words, "--out", name, *force, cwd=tmp_path)
         assert done == (0, f"{name}: the scores of 2 runs, as {format}\n", "")
+    code, out, err = run(*words, "--out", name, cwd=tmp_path)
+    assert code == 1 and out == "" and "there is a file of this name, and it is left alone; --force" in err
     assert os.listdir(tmp_path) == [name]
     if format == "xlsx":
         book = load_workbook(tmp_path / name)
@@ -125,7 +143,7 @@ def test_part_of_a_divergence_set_is_said_at_the_number(desk, format):
     code, out, err = run("cora_table", "a", "part", "--format", format, cwd=desk)
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    for name in ("MCQA+", "MV", "0.5", "1.0"):
+    for name in ("MCQA+", "MV", "BMCA(0.5)", "BMCA(1.0)"):
         (line,) = [x for x in lines if re.search(rf"{re.escape(name)}[ &|$\\]", x)]
         assert line.count("(2 of 20 variants)") == 1 and re.search(r"\d\.\d\d \(2 of 20 variants\)", line)
     (mcqa,) = [x for x in lines if re.search(r"MCQA[ &|]", x)]
@@ -135,7 +153,7 @@ def test_part_of_a_divergence_set_is_said_at_the_number(desk, format):
         assert len(re.findall(r"\d\.\d\d", line)) == 2 and "(" not in line and re.search("–|--", line)
     assert not re.search(r"\d \(\d\)", out)
     below = [line for line in lines if "No ranks: " in line]
-    assert [re.sub(r"\\noindent ", "", line) for line in below] == [
+    assert [line[line.index("No ranks") :].rstrip("}") for line in below] == [
         "No ranks: part has 2 of 20 variants",
         "No ranks: part and a were asked different variants of the same questions",
     ]
@@ -144,12 +162,13 @@ def test_part_of_a_divergence_set_is_said_at_the_number(desk, format):
 @pytest.mark.slow
 def test_part_of_a_divergence_set_in_csv(desk):
     code, out, _ = run("cora_table", "a", "part", "--format", "csv", cwd=desk)
-    read = {row["score"]: row for row in csv.DictReader(io.StringIO(out))}
-    assert code == 0 and {row["a coverage"] for row in read.values()} == {""}
-    assert {s for s, row in read.items() if row["part coverage"] == "2 of 20 variants"} == set(read) - {"MCQA"}
-    assert {s for s, row in read.items() if row["part"] == ""} == {"CoRA", "CI"}
+    rows = list(csv.DictReader(io.StringIO(out)))
+    whole, part = ({r["score"]: r for r in rows if r["respondent"] == name} for name in ("a", "part"))
+    assert code == 0 and not any(row["note"] for row in whole.values())
+    assert {s for s, row in part.items() if row["note"].startswith("2 of 20 variants\n")} == set(part) - {"MCQA"}
+    assert {s for s, row in part.items() if row["value"] == ""} == {"CoRA", "CI"}
     said = "part and a were asked different variants of the same questions"
-    assert {row["part note"] for row in read.values()} == {said} and not any(row["a note"] for row in read.values())
+    assert {row["note"].split("\n")[-1] for row in part.values()} == {said}
 
 
 @pytest.mark.slow
@@ -254,14 +273,8 @@ MISTAKES = [
     (["cora_table", "a", "--format", "styler"], "one of text, markdown, latex, csv"),
     (["cora_table", "a", "--digits", "99"], "99"),
     (["cora_table", "a", "--format", "xlsx"], "a table as xlsx needs a file: give --out FILE.xlsx"),
-    (
-        ["cora_table", "a", "--out", "note.txt"],
-        "note.txt: there is a file of this name, and it is not such a table of ours",
-    ),
-    (
-        ["cora_table", "a", "--out", "fake.xlsx"],
-        "fake.xlsx: there is a file of this name, and it is not such a table of",
-    ),
+    (["cora_table", "a", "--out", "note.txt"], "note.txt: there is a file of this name, and it is left alone; --force"),
+    (["cora_table", "a", "--out", "fake.xlsx"], "fake.xlsx: there is a file of this name, and it is left alone"),
     (
         ["cora_table", "a", "--out", "c"],
         "c: the name of a table must end in one of .txt, .md, .markdown, .tex, .csv, .html",
@@ -269,6 +282,11 @@ MISTAKES = [
     (["cora_table", "a", "--out", "c", "--format", "csv"], "c: this is a folder, and a file is to be written"),
     (["cora_table", "a", "--out", "none/t.md"], "none/t.md: there is no folder none"),
     (["cora_table", "a", "--out", "t.csv", "--format", "latex"], "t.csv: a file of this name holds csv, and latex was"),
+    (["cora_table", "a", "--rows", "runs"], "rows must be one of scores, models, got 'runs'"),
+    (["cora_table", "a", "--compare", "a"], "--compare goes with --rows models"),
+    (["cora_table", "a", "--label", "tab:a"], "--label goes with --rows models"),
+    (["cora_table", "a", "--rows", "models", "--compare", "b"], "there is no run 'b' to compare with; there are a"),
+    (["cora_table", "a", "--scores", "MCAQ"], "score must be one of "),
     (["cora_table", "a", "--interval", "95"], "interval must be a level between 0 and 1, such as 0.95, got 95.0"),
 ]
 
