@@ -16,8 +16,9 @@ from typing import Any
 from ..benchmarks.files import write_whole
 from ..core import CoraError
 from .formats import holds_secret, is_secret_name
+from ..report.findings import findings
 from ..report.render import render
-from ..report.tables import plain_line, score_table
+from ..report.tables import known_level, plain_line
 from ..responses.files import write_responses
 from ..responses.responses import Responses
 from ..responses.runs import Runs
@@ -85,7 +86,7 @@ import cora_nb as cn
 from huggingface_hub import snapshot_download
 
 runs = [cn.read_responses(f"{{snapshot_download('OWNER/NAME', repo_type='dataset')}}/{{name}}") for name in {names}]
-print(cn.render(cn.score_table(runs)))
+print(cn.render(cn.score_table(runs, ci=0.95)))
 ```
 """
 
@@ -105,7 +106,8 @@ def publish(
     for name, run in named.items():
         write_responses(run, Path(folder) / folders[name])
     splits = {what: "\n".join(_split(name, what) for name in folders.values()) for what in ("responses", "questions")}
-    who, scores = ", ".join(map(plain_line, named)), render(score_table(named), format="markdown")
+    who, level = ", ".join(map(plain_line, named)), known_level(named)
+    scores = render(findings(named, level).scores, "markdown", level=level)
     text = _CARD.format(**splits, who=who, scores=scores, names=json.dumps([*folders.values()]))
     card, content = Path(folder) / "README.md", text.encode("utf-8", "backslashreplace")
     if card.exists() and card.read_bytes() != content:

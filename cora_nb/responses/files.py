@@ -392,15 +392,14 @@ def csv_cells(
 
 
 def csv_text(
-    frame: pd.DataFrame,  # any table
-    index: bool = False,  # also write its index
+    frame: pd.DataFrame,  # any table; its index is not written
 ) -> str:  # the file's text
     "A table as CSV. If a text contains a carriage return, which would end a row, all texts are quoted."
     cells = csv_cells(frame)
-    text = cells.to_csv(index=index, lineterminator="\n")
+    text = cells.to_csv(index=False, lineterminator="\n")
     if "\r" not in text:
         return text
-    return cells.to_csv(index=index, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    return cells.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
 
 
 def write_csv(

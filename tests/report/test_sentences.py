@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
@@ -11,7 +12,7 @@ from cora_nb.metrics.scoring import score
 from cora_nb.metrics.circular import position_spread
 from cora_nb.metrics.account import account, paper_counts
 from cora_nb.report.findings import findings
-from cora_nb.report.sentences import sentences, steadiness_lines
+from cora_nb.report.sentences import fault_lines, sentences, steadiness_lines
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses, make_responses
@@ -119,3 +120,25 @@ def test_runs_that_cannot_be_compared_say_nothing_of_each_other():
     other = make_variants([Question("x", "?", ("a", "b"), 0), Question("y", "?", ("a", "b"), 1)])
     found = said(ask("m"), evaluate(SimulatedRespondent(name="n"), other, progress=False))
     assert not [s for s in found if s.startswith("By ")]
+
+
+def test_a_notebook_shows_runs_with_intervals_and_never_raises():
+    "MCQA, BMCA(1.0) and CoRA of each run and a guesser's; runs that cannot be scored by their names."
+    runs = Runs([ask("fair", slips=0.1), ask("leaning", position=(6, 1))])
+    page = runs._repr_html_()
+    for name, run in runs.items():
+        row = lookup(score(run, ci=0.95), "CoRA")
+        assert f"<td>{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]</td>" in page and f">{name}</th>" in page
+    assert "a guesser" in page and "in brackets: 95% intervals" in page and "BMCA(1.0): right in every variant" in page
+    table = pd.DataFrame({"question_id": ["q"], "correct": [True], "respondent": ["<b>"]})
+    odd = Runs({"<b>": Responses(table)})
+    assert "<b>" not in odd._repr_html_() and "&lt;b&gt;" in odd._repr_html_()
+
+
+def test_one_place_nearly_always_chosen_is_said_once():
+    "Not also that the others are never chosen."
+    replies = ["B"] * len(VARIANTS)
+    known = findings(make_responses(VARIANTS, [Reply(text) for text in replies], "careful", name="b"))
+    (line,) = [line for line in fault_lines(known, "b") if "place" in line]
+    assert line.startswith("place 2 is chosen in 100% of ")
+    assert not any(re.search(r"place [134]", line) for line in sentences(known) if "fault" in line)
