@@ -123,7 +123,7 @@ class Result(pd.DataFrame):
     def _repr_html_(self) -> str | None:
         "The table of the report; a long result, or one without some of its columns, as pandas shows it."
         if 0 < len(self) <= _MOST_SHOWN and set(RESULT) <= set(self.columns):
-            with suppress(CoraError):  # two numbers in one cell
+            with suppress(Exception):  # such as two numbers in one cell: what is displayed may not raise
                 return IN_WORDS.get("html")(self)
         return self._shown()._repr_html_()
 

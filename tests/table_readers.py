@@ -51,10 +51,8 @@ class Marks(HTMLParser):
     def __init__(self, page, also=()):
         super().__init__()
         self.allowed, self.open, self.rows, self.lines, self.caption = self.ALLOWED | set(also), [], [], [], None
-        self.heads, self.labels = (
-            0,
-            [],
-        )  # how many rows of headings; of each row, how many rows each of its labels takes
+        self.scopes, self.heads = [], 0  # of headings; how many rows of headings there are
+        self.labels = []  # of each row, how many rows each of its labels takes
         self.feed(page)
         self.close()
         assert not self.open, f"left open: {self.open}"
@@ -63,6 +61,8 @@ class Marks(HTMLParser):
         assert tag in self.allowed, f"a mark {tag} in the page"
         assert not any(name.startswith("on") or name in ("href", "src") for name, _ in attrs), attrs
         assert dict(attrs).get("style") in (None, "text-align: left;"), attrs
+        if tag == "th":
+            self.scopes.append((dict(attrs).get("scope"), dict(attrs).get("dir")))
         self.open.append(tag)
         if tag == "tr":
             self.rows.append([])
@@ -107,6 +107,8 @@ def read_html(page, heads=1):
         above += [[text, span] for text, span in zip(row, spans)]
         rows.append((tuple(text for text, _ in above)[-heads:], row[len(spans) :]))
     assert len({len(cells) for _, cells in rows}) == 1 and found.heads in (1, 2)
+    assert {direction for _, direction in found.scopes} == {"auto"}
+    assert {scope for scope, _ in found.scopes} <= {"col", "row", "rowgroup"}
     return found.rows[0][-len(rows[0][1]) :], rows, found.lines, found.caption
 
 
@@ -151,7 +153,9 @@ def read_latex(source, heads=1):
     "What a `tabular`, perhaps within a `table`, says."
     lines, caption = source.split("\n"), None
     if lines[0] == r"\begin{table}[htbp]":
-        assert lines[1:3] == [r"\centering", r"\small"] and lines[-1] == r"\end{table}"
+        assert (
+            lines[1:3] == [r"\centering", r"\footnotesize\setlength{\tabcolsep}{4pt}"] and lines[-1] == r"\end{table}"
+        )
         caption = latex_text(re.fullmatch(r"\\caption\{(.*)\}", lines[3])[1])
         lines = lines[4:-1]
     (columns,) = re.fullmatch(r"\\begin\{tabular\}\{(l+c+)\}", lines[0]).groups()
@@ -164,7 +168,7 @@ def read_latex(source, heads=1):
         assert line.endswith(r" \\") and not line.startswith(("[", "*"))
         cells = re.split(r"(?<!\\)&", line[:-3])
         assert len(cells) == len(columns)
-        cells = [re.sub(r"^\\textit\{(.*)\}$", r"\1", cell.strip(" ")) for cell in cells]
+        cells = [re.sub(r"^\\rlap\{\\textit\{(.*)\}\}$", r"\1", cell.strip(" ")) for cell in cells]
         body.append([latex_text(cell) for cell in cells])
     below = lines[end + 1 :]
     assert not any(below[::2])

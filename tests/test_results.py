@@ -204,7 +204,8 @@ def test_people_read_remarks_in_words():
     assert repr(result).split() == f"respondent score value note 0 ada a 0.3571 {said}".split()
     assert said in result.to_string() and "benchmark" not in result.to_string()
     assert (
-        "0.36 (at most 0.358)</td>" in result._repr_html_() and "<p>ada: 3 of 33,098 failed</p>" in result._repr_html_()
+        "0.357 (at most 0.358)</td>" in result._repr_html_()
+        and "<p>ada: 3 of 33,098 failed</p>" in result._repr_html_()
     )
     assert "note" not in result and {case.split()[0] for case in SENTENCES} == set(REMARKS)
 
@@ -212,7 +213,7 @@ def test_people_read_remarks_in_words():
 def test_a_long_result_and_a_part_of_one_are_shown_as_pandas_shows_them():
     "A table of hundreds of rows is nothing to read, and nothing that is displayed may raise."
     rows = make_result([dict(score="x", value=0.5, low=0.4, high=0.6, place=i) for i in range(300)])
-    assert "0.50 [0.40, 0.60]" in rows[:50]._repr_html_()
+    assert "0.500 [0.400, 0.600]" in rows[:50]._repr_html_()
     for result in (rows, rows[["score", "value"]], rows[:0]):
         assert "cora-table" not in result._repr_html_()
     alike = make_result([dict(score="x", value=1, place=place) for place in (1, "1")])

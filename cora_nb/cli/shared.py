@@ -29,7 +29,7 @@ from ..benchmarks.rows import parsed
 from ..benchmarks.samples import Part
 from ..benchmarks.pitfalls import BenchmarkWarning
 from .options import QuestionOptions
-from ..core import THRESHOLDS, CoraError, Question, cache_folder
+from ..core import THRESHOLDS, CoraError, Question, cache_folder, labelled_score, threshold
 from ..forms import Variant
 from ..metrics.scores import RUN_SCORES, SCORES, get_run_score, load_score, score_members
 from ..registry import AddressWarning
@@ -229,7 +229,9 @@ def own_scores(
 
 def _own_score(name: str) -> str:
     "The name of a score or a measure of runs, which is loaded if it is given by its address."
-    if name in RUN_SCORES or name in SCORES.registered or name in score_members(THRESHOLDS):
+    if name in RUN_SCORES or name in SCORES.registered or threshold(labelled_score(name)) is not None:
+        return name
+    if labelled_score(name) in score_members(THRESHOLDS):  # such as CoRA (mcqa_plus)
         return name
     if ":" not in name and name not in SCORES:
         raise CoraError(f"score must be one of {', '.join([*SCORES, *RUN_SCORES])}, or FILE.py:NAME, got {name!r}")

@@ -6,6 +6,7 @@
 __all__ = ['PAPER_SCORES', 'paper_table']
 
 # %% ../../nbs/report/paper_table.ipynb #a60c0004
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from ..core import THRESHOLDS, CoraError, labelled_score, score_label
 from ..metrics.comparison import compare as compare_runs
 from ..metrics.contributions import ACCURACY_ALONE
 from ..metrics.scores import score_members
-from .present import Cell, TextTable, present
+from .present import Cell, Printing, TextTable, p_text, present
 from .tables import known_level, plain_line, score_table
 from ..responses.responses import Responses
 from ..responses.runs import Runs
@@ -34,7 +35,7 @@ def _compared(
     scores: Sequence[str],  # names as in `compare`
     level: float,
     clusters: str | None,
-) -> Result:  # the others minus the first, each called by its own name; p adjusted over the others
+) -> Result:  # the others minus the first, such as "b - a"; p adjusted over the others
     "The differences of some runs from one, NaN for the p of a score that orders nobody."
     from tqdm import tqdm
 
@@ -42,27 +43,28 @@ def _compared(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FewWarning)  # said below the table
         for name in tqdm(others, "comparing", unit=" models", delay=1, leave=False):
-            told[name] = compare_runs(runs[name], runs[first], level=level, clusters=clusters, scores=scores)
+            pair = compare_runs(runs[name], runs[first], level=level, clusters=clusters, scores=scores)
+            told[f"{name} - {first}"] = pair
     found = stack_results(told).assign(benchmark=None)  # the questions are the same
-    found["p"] = found["p"].mask([ACCURACY_ALONE in said for said in found["remarks"]])
+    found["p"] = found["p"].mask(pd.Series([ACCURACY_ALONE in said for said in found["remarks"]], dtype=bool))
     found["p"] = found.groupby("score")["p"].transform(lambda p: adjust_p(p))
     return make_result(found)
 
 
 def _best(
     runs: Runs,
-    values: pd.Series,  # of one score, by run; NaN where it is not known
+    values: pd.Series,  # of one score, by run
     score: str,  # its name
     level: float,
     clusters: str | None,
 ) -> set[str]:  # names; empty if there is nothing to choose
-    "The run with the highest value, and all that cannot be told from it."
-    known = values.dropna()
-    if len(known) < 2:
+    "The run with the highest value, and all that cannot be told from it; none if one that is not known may be better."
+    if len(values) < 2 or values.isna().any():
         return set()
-    first = known.idxmax()
-    told = _compared(runs, first, [name for name in known.index if name != first], [score], level, clusters)
-    return {first, *told["respondent"][~(told["p"] < 1 - level)]}
+    first = values.idxmax()
+    others = [name for name in values.index if name != first]
+    told = _compared(runs, first, others, [score], level, clusters)
+    return {first, *(name for name, p in zip(others, told["p"]) if not p < 1 - level)}
 
 # %% ../../nbs/report/paper_table.ipynb #a60c000e
 PAPER_SCORES = ("MCQA", "BMCA(1.0)", "CoRA")  # to be read together
@@ -84,18 +86,21 @@ def _emphasised(table: TextTable, runs: Runs, level: float, clusters: str | None
     "The table with the best of each column set apart, if the runs can be compared."
     columns = [list(column) for column in zip(*table.cells)]
     models = [who for (who,) in table.rows]
-    for i, name in enumerate(map(labelled_score, table.names)):
-        rows = {who: cell.row for who, cell in zip(models, columns[i]) if who in table.ranked}
-        alone = any(ACCURACY_ALONE in row["remarks"] for row in rows.values() if row)
-        if name in _compared_scores() and not alone:
-            values = pd.Series({who: row.get("value", np.nan) for who, row in rows.items()}, dtype=float)
-            best = _best(runs, values, name, level, clusters)
-            columns[i] = [replace(cell, best=who in best) for who, cell in zip(models, columns[i])]
+    try:
+        for i, name in enumerate(map(labelled_score, table.names)):
+            rows = {who: cell.row for who, cell in zip(models, columns[i]) if who in table.ranked}
+            alone = any(ACCURACY_ALONE in row["remarks"] for row in rows.values() if row)
+            if name in _compared_scores() and not alone:
+                values = pd.Series({who: row.get("value", np.nan) for who, row in rows.items()}, dtype=float)
+                best = _best(runs, values, name, level, clusters)
+                columns[i] = [replace(cell, best=who in best) for who, cell in zip(models, columns[i])]
+    except CoraError as e:  # such as other repetitions
+        return replace(table, below=[*table.below, f"{table.printing.unranked}: {e}"])
     cells = [list(row) for row in zip(*columns)]
     if not any(cell.best for row in cells for cell in row):
         return table
     rule = f"paired by questions, p at least {1 - level:.2g}, adjusted by Holm"
-    return replace(table, cells=cells, best=f"the best of each column, and all that cannot be told from it ({rule})")
+    return replace(table, cells=cells, best=f"the best of a column, and all that cannot be told from it ({rule})")
 
 
 def paper_table(
@@ -104,37 +109,61 @@ def paper_table(
     compare: str | None = None,  # the run that the others are compared with; None: no differences
     level: float = 0.95,  # of the intervals, and 1 - level of the tests
     clusters: str | None = None,  # a column of clusters of questions, such as "subject"
-    label: str = "",  # to refer to the table, in LaTeX
+    label: str = "",  # to refer to the table, in LaTeX: letters, digits and the signs _ : . + / -
     **printing: Any,  # fields of `report.present.Printing`: digits, interval, percent, caption, below
 ) -> TextTable:  # displayed by a notebook, and written by `render` and `write_table`
     """Models as rows and scores as columns, with intervals, the best set apart, and the differences from one model.
 
-    Raises `CoraError` if a run or a score is not known, and if runs that are to be compared cannot be.
+    Raises `CoraError` if a run or a score is not known, for names that look the same, for another label, and with
+    `compare` for runs that cannot be compared.
     """
-    runs = Runs(runs)
-    if compare is not None and compare not in runs:
-        raise CoraError(f"there is no run {compare!r} to compare with; there are {', '.join(map(str, runs))}")
-    level = known_level(runs, level)
-    found = score_table(runs, ci=level, clusters=clusters, scores=list(scores))
-    names = list(dict.fromkeys(found["score"]))
-    table = _with_columns(present(found, **printing | {"ranks": False, "level": level}).turned(), names)
-    table = replace(_emphasised(table, runs, level, clusters), label=label)
-    others = [name for name in runs if name != compare]
-    if compare is None or not others:
+    runs = Runs({str(name): run for name, run in Runs(runs).items()})
+    names = [plain_line(name) for name in runs]
+    if len(set(names)) < len(names):
+        raise CoraError(f"two names of runs look the same: {', '.join(names)}")
+    if compare is not None and str(compare) not in runs:
+        raise CoraError(f"there is no run {compare!r} to compare with; there are {', '.join(names)}")
+    if not re.fullmatch(r"[\w:.+/-]*", label):
+        raise CoraError(f"a label has letters, digits and the signs _ : . + / -, got {label!r}")
+    how = printing | {"ranks": False, "groups": True, "level": known_level(runs, level), "unranked": "Nothing in bold"}
+    found = score_table(runs, ci=how["level"], clusters=clusters, scores=scores)
+    wanted = list(dict.fromkeys(map(labelled_score, found["score"])))
+    columns = sorted(dict.fromkeys(found["score"]), key=lambda name: wanted.index(labelled_score(name)))
+    table = _with_columns(present(found, **how).turned(), columns)
+    table = replace(_emphasised(table, runs, how["level"], clusters), label=label)
+    if compare is None or len(runs) < 2:
         return table
-    known = [name for name in map(labelled_score, names) if name in _compared_scores()]
-    differ = _compared(runs, compare, others, list(dict.fromkeys(known)), level, clusters)
-    differ["score"] = [score_label(score, runs[compare].family) for score in differ["score"]]
-    lower = _with_columns(present(differ, **printing | {"groups": False}).turned(), names)
-    return _joined(table, lower, f"difference from {plain_line(compare)}", len(others))
+    known = [name for name in wanted if name in _compared_scores()]
+    if not known:
+        raise CoraError(f"nothing to compare: measures of whole runs have no test by questions ({', '.join(wanted)})")
+    return _with_differences(table, runs, str(compare), known, clusters)
 
 
-def _joined(table: TextTable, lower: TextTable, heading: str, number: int) -> TextTable:
-    "A table with another one below it, under a heading."
-    rows = [("", *labels) for labels in table.rows] + [(heading, *labels) for labels in lower.rows]
-    result = make_result(pd.concat([table.result, lower.result.assign(method=heading)]))
-    adjusted = f", p adjusted for {number} comparisons (Holm)" if number > 1 else ""
-    said = [*table.below, f"differences: paired by questions{adjusted}", *lower.below]
-    below, cells = list(dict.fromkeys(said)), table.cells + lower.cells
+def _with_differences(
+    table: TextTable, runs: Runs, base: str, scores: Sequence[str], clusters: str | None
+) -> TextTable:
+    "A table of runs, and below it their differences from one, each with a row of p."
+    how, others = table.printing, [name for name in runs if name != base]
+    differ = _compared(runs, base, others, scores, how.level, clusters)
+    differ["score"] = [score_label(score, runs[base].family) for score in differ["score"]]
+    lower = present(differ, **vars(replace(how, groups=False, below=())))
+    rows, cells = [("", *labels) for labels in table.rows], [*table.cells]
+    for name, row in zip(others, _with_columns(lower.turned(), table.names).cells):
+        rows += [(f"difference from {plain_line(base)}", label) for label in (name, "p")]
+        cells += [[replace(cell, p="") for cell in row], [_p_cell(cell, how) for cell in row]]
+    below = list(dict.fromkeys([*table.below, "differences: paired by questions", *_adjusted(differ), *lower.below]))
+    result = make_result(pd.concat([table.result, differ]))
     heads = ["", *table.heads]
     return replace(table, heads=heads, rows=rows, cells=cells, result=result, below=below, grouped=True)
+
+
+def _p_cell(cell: Cell, how: Printing) -> Cell:
+    "The p of a difference, as a cell of its own."
+    p = cell.row.get("p", np.nan)
+    return Cell({"p": p}, p_text(p, how.decimals))
+
+
+def _adjusted(differ: pd.DataFrame) -> list[str]:
+    "For how many comparisons p is adjusted, if for any."
+    most = int(differ["p"].notna().groupby(differ["score"]).sum().max())
+    return [f"p: adjusted for the comparisons of a score, at most {most} (Holm)"] if most > 1 else []

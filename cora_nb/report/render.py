@@ -13,6 +13,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +69,18 @@ def _written(
 
 def _all_below(table: TextTable, best: str = "in bold", interval: str = "in brackets") -> list[str]:
     "The sentences below a table: what the marks of some cells mean, and what is said of the result."
-    level = table.printing.level
     marks = [f"{best}: {table.best}"] if table.best else []
-    marks += [f"{interval}: {100 * level:g}% intervals"] if level else []
-    return [*marks, *table.below]
+    return [*marks, *_level_line(table, interval), *table.below]
+
+
+def _level_line(table: TextTable, interval: str) -> list[str]:
+    "The level of the intervals, if it is known and there are any but those of estimates, which say their own."
+    rows = [cell.row for row in table.cells for cell in row if not pd.isna(cell.row.get("low"))]
+    estimated = [row for row in rows if row["status"] == "estimated"]
+    if not table.printing.level or not table.printing.interval or len(estimated) == len(rows):
+        return []
+    said = f"{interval}: {100 * table.printing.level:g}% intervals"
+    return [f"{said}, unless said otherwise" if estimated else said]
 
 
 def _text_name(name: object) -> str:
@@ -157,22 +166,23 @@ def _latex_cell(cell: Cell) -> str:
 
 def _latex_table(table: TextTable) -> str:
     "A `tabular` to include, or with a caption or a label a floating `table`; needs `booktabs`."
-    head, *rows = _written(table, _latex_name, _latex_cell, r"\quad ", r"\textit{{{}}}")
+    head, *rows = _written(table, _latex_name, _latex_cell, r"\quad ", r"\rlap{{\textit{{{}}}}}")
     columns = "l" * (len(head) - len(table.names)) + "c" * len(table.names)
     floating = {"caption": _latex(table.caption) or None, "label": table.label or None}
     if any(floating.values()):
         floating |= {"position": "htbp", "position_float": "centering"}
     for row in rows[1:]:
-        if row[0].startswith(r"\textit{"):  # a heading
+        if row[0].startswith(r"\rlap{"):  # a heading
             row[0] = f"\\addlinespace\n{row[0]}"
-    style = pd.DataFrame(rows, columns=range(len(head)), dtype=object).style.hide(axis=0)
-    style.format_index(lambda i: head[i], axis=1)
-    first, *lines, end = style.to_latex(hrules=True, column_format=columns, **floating).splitlines()
+    with pd.option_context("styler.format.escape", None, "styler.latex.environment", None):
+        style = pd.DataFrame(rows, columns=range(len(head)), dtype=object).style.hide(axis=0)
+        style.format_index(lambda i: head[i], axis=1)
+        first, *lines, end = style.to_latex(hrules=True, column_format=columns, **floating).splitlines()
     below = [_latex(plain_line(text)) for text in _all_below(table)]
     said = [line for text in below for line in ("", rf"\noindent\parbox{{\linewidth}}{{\footnotesize {text}}}")]
     if not any(floating.values()):
         return "\n".join([first, *lines, end, *said])
-    return "\n".join([first, lines[0], r"\small", *lines[1:], *said, end])
+    return "\n".join([first, lines[0], r"\footnotesize\setlength{\tabcolsep}{4pt}", *lines[1:], *said, end])
 
 # %% ../../nbs/report/render.ipynb #8162f545
 def written_result(
@@ -275,12 +285,15 @@ def _workbook(table: TextTable, facts: Mapping[str, Mapping[str, Any]] | None = 
             book.sheets["scores"].cell(n, 1).value = _sheet_value(line)
         for sheet in book.sheets.values():
             _keep_texts(sheet)
+        book.book.properties.creator = "cora_nb"
         _format_numbers(book.sheets["scores"], table, kinds)
     return file.getvalue()
 
 
 def _keep_texts(sheet: Any) -> None:
-    "Make texts stay texts, whatever they begin with, numbers keep every bit, and columns as wide as their contents."
+    "Make texts stay texts, whatever they begin with, and numbers keep every bit; a bold head, and columns that fit."
+    from openpyxl.styles import Font
+
     for column in sheet.iter_cols():
         for cell in column:
             if cell.value == "":
@@ -289,6 +302,7 @@ def _keep_texts(sheet: Any) -> None:
                 cell.data_type, cell.quotePrefix = "s", cell.value[:1] in tuple("=+-@'")
             elif isinstance(cell.value, float):  # openpyxl would write 16 digits
                 cell.value, cell.data_type = repr(cell.value), "n"
+        column[0].font = Font(bold=True)
         longest = max(len(str(cell.value or "")[:40]) if cell.data_type == "s" else 8 for cell in column)
         sheet.column_dimensions[column[0].column_letter].width = max(8, min(40, longest + 2))
 
@@ -319,7 +333,8 @@ _STYLE = """<style>
 .cora-table td {white-space: nowrap}
 .cora-table thead tr:first-child {border-top-width: 2px}
 .cora-table thead tr:last-child {border-bottom-width: 1px}
-.cora-table thead th {font-weight: bold; max-width: 14em; overflow-wrap: anywhere; vertical-align: bottom}
+.cora-table th {max-width: 16em; overflow-wrap: anywhere}
+.cora-table thead th {font-weight: bold; vertical-align: bottom}
 .cora-table tbody {border-bottom: 2px solid}
 .cora-table p {margin: .4em 0; max-width: 50em; overflow-wrap: anywhere}
 </style>"""
@@ -346,7 +361,13 @@ def _html_table(table: TextTable) -> str:
         columns=[*map(_html, table.names)],
         dtype=object,
     )
-    page = frame.to_html(escape=False, border=0, index_names=any(heads), justify="left")
+    with pd.option_context("display.multi_sparse", True):
+        page = frame.to_html(escape=False, border=0, index_names=any(heads), justify="left")
+    head, body = page.split("</thead>")
+    head = re.sub("<th(?=[ >])", '<th scope="col" dir="auto"', head)
+    body = re.sub("<th(?= rowspan)", '<th scope="rowgroup" dir="auto"', body)
+    body = re.sub("<th(?=>)", '<th scope="row" dir="auto"', body)
+    page = f"{head}</thead>{body}"
     if caption := _html(table.caption):
         page = page.replace(">", f">\n<caption>{caption}</caption>", 1)
     said = [f"<p>{_html(line)}</p>" for line in _all_below(table)]
@@ -399,8 +420,18 @@ def render(
 def displayed(
     result: pd.DataFrame | TextTable,  # as every measure returns it, or a table
 ) -> str:  # HTML
-    "What a notebook shows of a result or a table."
-    return _html_table(present(result))
+    "What a notebook shows: a table; of a result that is no table of the paper, three decimals; of one model, `n`, too."
+    if isinstance(result, TextTable):
+        return _html_table(result)
+    table = present(result)
+    in_order = [score for *_, score in table.rows] == list(dict.fromkeys(result["score"]))
+    if not (table.grouped and in_order):
+        table = present(result, digits=3, groups=False)
+    numbers = [row[0].row.get("n") for row in table.cells]
+    if len(table.names) == 1 and not pd.isna(numbers).all():
+        counted = [[*row, Cell(number="" if pd.isna(n) else f"{n:,}")] for row, n in zip(table.cells, numbers)]
+        table = replace(table, names=[*table.names, "n"], cells=counted)
+    return _html_table(table)
 
 # %% ../../nbs/report/render.ipynb #cada2424
 _SUFFIXES = {

@@ -13,7 +13,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from ..core import CoraError, labelled_score, score_label
+from ..core import labelled_score, score_label
 from ..metrics.contributions import ACCURACY_ALONE
 from .findings import Findings, findings
 from .present import number_text
@@ -217,7 +217,7 @@ def displayed_runs(
         try:
             how = {"ranks": False, "groups": False, "level": known_level(runs), "below": [SHORT_LINE]}
             return render(short_table(findings(runs)), "html", **how)
-        except CoraError:
+        except Exception:  # what is displayed may not raise
             return f"<p>{escape(repr(runs))}</p>"
 
 

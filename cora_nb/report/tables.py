@@ -148,10 +148,14 @@ def score_table(
 ) -> pd.DataFrame:  # a result: the scores of each run in the paper's order, unrounded, with remarks: see above
     """Scores of several runs, in the order of Tables 1 to 4 of the CoRA paper, and those of precise stopping.
 
-    Raises `CoraError` if a run or a score cannot be used, and for a score that no run has. Source: CoRA, Tables 1 to 4.
+    Raises `CoraError` if a run or a score cannot be used, and for a score that no run has. Two measures that are among
+    `scores` are shown together, where the first of them stands. Source: CoRA, Tables 1 to 4.
     """
     given = _by_name(runs)
-    beyond = [*beyond, *(scores or ())] if not isinstance(beyond, bool) else list(scores) if scores else beyond
+    if scores is not None:
+        scores = [_plain_name(name) for name in ([scores] if isinstance(scores, str) else scores)]
+        beyond = [*(() if isinstance(beyond, bool) else beyond), *scores]
+        thresholds = sorted({*thresholds, *(c for c in map(threshold, scores) if c is not None)})
     also = [] if isinstance(beyond, bool) else [name for name in beyond if name in RUN_SCORES]
     found, differ = (
         {name: _scores_of(name, run, ci, also, clusters, thresholds) for name, run in given.items()},
@@ -162,7 +166,7 @@ def score_table(
     there = [s for group, s in wanted if group != BEYOND or beyond is True or beyond and _wanted(s, beyond, also)]
     if not there:
         raise CoraError(f"nothing to show: no run among {list(given)} has a score of the table")
-    scores = there if scores is None else [s for name in scores for s in _called(name, there)]
+    scores = there if scores is None else list(dict.fromkeys(s for name in scores for s in _called(name, there)))
     table = stack_results({name: _chosen(table, scores, differ.get(name)) for name, table in found.items()})
     families = {name: getattr(run, "family", None) for name, run in given.items()}
     if guesser and (guessed := _guessed(given, scores)):
@@ -172,12 +176,20 @@ def score_table(
     return table.assign(score=pd.Series(labels, table.index, dtype=table["score"].dtype))
 
 
+def _plain_name(name: str) -> str:
+    "The name of a score in results: CoRA for CoRA (mcqa_plus), BMCA(1.0) for BMCA(1)."
+    c = threshold(name)
+    return labelled_score(name) if c is None else f"BMCA({float(c)})"
+
+
 def _called(name: str, there: Sequence[str]) -> list[str]:
-    "The scores that a name means: one, or all of a measure of runs. Raises `CoraError` if there is none."
+    "The scores that a name means: one, all thresholds, or all of measures. Raises `CoraError` if there is none."
     if name in there:
         return [name]
-    if name in RUN_SCORES and (of_measure := [score for score in there if _of_measure(score)]):
-        return of_measure
+    if name in RUN_SCORES and (of_measures := [score for score in there if _of_measure(score)]):
+        return of_measures
+    if name == "BMCA":
+        return [score for score in there if threshold(score) is not None]
     raise CoraError(f"no run has the score {name!r}; there are {', '.join(there)}")
 
 

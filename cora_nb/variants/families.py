@@ -492,7 +492,7 @@ METHOD_WORDS = {  # method -> words; `n` stands for a number, and becomes its wo
     "decoupled_n_nota_shuffled": "n choices left and none of the above, shuffled",
     "permuted": "another order of the choices",
     "rotated": "the original, rotated",
-    "reordered": "another order of the choices",
+    "reordered": "the choices reordered",
     "answer_swap": "the right choice in another place",
     "case_1": "the right choice last",
     "case_2": "the right choice last, two wrong ones exchanged",

@@ -25,7 +25,11 @@ def test_the_layout_of_table_2():
 
 def test_labels_are_headings_and_numbers_are_not():
     page = render(score_table({"a": {"MCQA": 0.5, "CoRA": 0.4}, "b": {"MCQA": 0.6, "CoRA": 0.3}}), "html")
-    assert page.count("<td>") == 4 and page.count("<th") - page.count("<thead") == 8
+    assert page.count("<td>") == 4 and re.findall(r'<th scope="(\w+)"', page) == ["col"] * 4 + ["row"] * 4
+    three = {name: {"MCQA": 0.5, "MV": 0.4} for name in ("a", "שלום")}
+    page = render(score_table(three), "html")
+    assert re.findall(r'<th scope="(\w+)"', page) == ["col"] * 4 + ["rowgroup", "row", "row"]
+    assert page.count('dir="auto"') == 7  # each name in the direction of its letters
     long = make_result([{"method": m, "score": "x", "value": 0.5} for m in "ab"])
     assert read_html(render(long, "html"), 2)[1] == [(("a", "x"), ["0.50"]), (("b", "x"), ["0.50"])]
 

@@ -53,7 +53,7 @@ def test_latex_has_the_layout_of_table_3():
         r"\toprule",
         r" & Mist & Llam & Gran & DSeek \\",
         r"\midrule",
-        r"\textit{Baselines} &  &  &  &  \\",
+        r"\rlap{\textit{Baselines}} &  &  &  &  \\",
         r"\quad MCQA & 0.80 (2) & 0.72 (3) & 0.82 (1) & 0.64 (4) \\",
     ]
     assert r"\quad BMCA(0.5) & 0.94 & 0.84 & 0.92 & 0.82 \\" in lines
@@ -286,7 +286,7 @@ def test_a_long_result_as_latex():
     assert lines[:8] == [
         r"\begin{table}[htbp]",
         r"\centering",
-        r"\small",
+        r"\footnotesize\setlength{\tabcolsep}{4pt}",
         r"\caption{Places}",
         r"\begin{tabular}{lllcc}",
         r"\toprule",

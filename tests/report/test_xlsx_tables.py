@@ -41,7 +41,7 @@ def test_numbers_are_numbers_with_formats():
     assert [cell.number_format for cell in sheet[2][2:5]] == ["0.000"] * 3
     assert [type(v) for v in rows[1][2:6]] == [float, float, float, int]
     assert sheet.freeze_panes == "C2"
-    assert not sheet["C2"].font.bold
+    assert [cell.font.bold for cell in sheet[1]] == [True] * 10 and not sheet["C2"].font.bold
 
 
 @pytest.mark.slow
