@@ -172,7 +172,7 @@ def read_latex(source, heads=1):
         body.append([latex_text(cell) for cell in cells])
     below = lines[end + 1 :]
     assert not any(below[::2])
-    wrapped = r"\\noindent\\parbox\{\\linewidth\}\{\\footnotesize (.*)\}"
+    wrapped = r"\\noindent\\parbox\[t\]\{\\linewidth\}\{\\footnotesize\\strut (.*)\\strut\}"
     said = [latex_text(re.fullmatch(wrapped, line)[1]) for line in below[1::2]]
     return body[0][heads:], [(tuple(row[:heads]), row[heads:]) for row in body[1:]], said, caption
 

@@ -46,7 +46,9 @@ def _compared(
             pair = compare_runs(runs[name], runs[first], level=level, clusters=clusters, scores=scores)
             told[f"{name} - {first}"] = pair
     found = stack_results(told).assign(benchmark=None)  # the questions are the same
-    found["p"] = found["p"].mask(pd.Series([ACCURACY_ALONE in said for said in found["remarks"]], dtype=bool))
+    alone = pd.Series([ACCURACY_ALONE in said for said in found["remarks"]], dtype=bool)
+    found["p"] = found["p"].mask(alone)
+    found["remarks"] = [tuple(r for r in said if r != ACCURACY_ALONE) for said in found["remarks"]]  # the run has it
     found["p"] = found.groupby("score")["p"].transform(lambda p: adjust_p(p))
     return make_result(found)
 

@@ -179,7 +179,11 @@ def _latex_table(table: TextTable) -> str:
         style.format_index(lambda i: head[i], axis=1)
         first, *lines, end = style.to_latex(hrules=True, column_format=columns, **floating).splitlines()
     below = [_latex(plain_line(text)) for text in _all_below(table)]
-    said = [line for text in below for line in ("", rf"\noindent\parbox{{\linewidth}}{{\footnotesize {text}}}")]
+    said = [
+        line
+        for text in below
+        for line in ("", rf"\noindent\parbox[t]{{\linewidth}}{{\footnotesize\strut {text}\strut}}")
+    ]
     if not any(floating.values()):
         return "\n".join([first, *lines, end, *said])
     return "\n".join([first, lines[0], r"\footnotesize\setlength{\tabcolsep}{4pt}", *lines[1:], *said, end])

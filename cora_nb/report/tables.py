@@ -169,7 +169,7 @@ def score_table(
     scores = there if scores is None else list(dict.fromkeys(s for name in scores for s in _called(name, there)))
     table = stack_results({name: _chosen(table, scores, differ.get(name)) for name, table in found.items()})
     families = {name: getattr(run, "family", None) for name, run in given.items()}
-    if guesser and (guessed := _guessed(given, scores)):
+    if guesser and (guessed := _guessed(given, scores, thresholds)):
         table = make_result(pd.concat([table, stack_results({name: rows for name, (rows, _) in guessed.items()})]))
         families |= {name: family for name, (_, family) in guessed.items()}
     labels = [score_label(s, families.get(who)) for s, who in zip(table["score"], table["respondent"].fillna(""))]
@@ -196,14 +196,16 @@ def _called(name: str, there: Sequence[str]) -> list[str]:
 GUESSER = "a guesser"
 
 
-def _guessed(runs: Mapping[str, object], scores: Sequence[str]) -> dict[str, tuple[pd.DataFrame, str | None]]:
+def _guessed(
+    runs: Mapping[str, object], scores: Sequence[str], thresholds: Sequence[float]
+) -> dict[str, tuple[pd.DataFrame, str | None]]:
     "What guessing gives on whole divergence sets of each run, and their family: once if four decimals are the same."
     found = {}
     for name, run in runs.items():
         if not isinstance(run, Responses) or run.complete is False:
             continue
         with suppress(CoraError):  # the number of choices is not known
-            table = chance_scores(run)
+            table = chance_scores(run, thresholds)
             wanted = [score for score in scores if score in set(table["score"])]
             table = table.set_index("score").loc[wanted].reset_index().drop(columns=["least", "most", "status"])
             if table["value"].notna().any():

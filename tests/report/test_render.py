@@ -300,7 +300,7 @@ def test_a_long_result_as_latex():
         r"\bottomrule",
         r"\end{tabular}",
         "",
-        r"\noindent\parbox{\linewidth}{\footnotesize Bob was asked in another way}",
+        r"\noindent\parbox[t]{\linewidth}{\footnotesize\strut Bob was asked in another way\strut}",
         r"\end{table}",
     ]
 
