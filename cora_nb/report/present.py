@@ -365,7 +365,8 @@ def present(
     layout = _laid_out(result, how)
     if not layout.rows:
         raise CoraError("this result has no numbers to print")
-    comparable = len(layout.ranked) > 1 and layout.paper and not _reservations(layout)
+    tested = any(not pd.isna(row["p"]) for row in layout.numbers.values())  # differences, which have no ranks
+    comparable = len(layout.ranked) > 1 and layout.paper and not tested and not _reservations(layout)
     cells = []
     for labels in layout.rows:
         ranks = _ranks(layout, labels, how) if comparable and how.ranks else [None] * len(layout.names)

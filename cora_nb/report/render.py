@@ -429,7 +429,7 @@ def displayed(
         return _html_table(result)
     table = present(result)
     in_order = [score for *_, score in table.rows] == list(dict.fromkeys(result["score"]))
-    if not (table.grouped and in_order):
+    if not (table.grouped and in_order) or result["p"].notna().any():  # p: differences, which have no ranks
         table = present(result, digits=3, groups=False)
     numbers = [row[0].row.get("n") for row in table.cells]
     if len(table.names) == 1 and not pd.isna(numbers).all():

@@ -386,6 +386,24 @@ def test_a_difference_is_a_column_of_its_own():
     assert printed_table(found).to_numpy().tolist() == [["0.80", "0.70", "0.10"]]
 
 
+def test_differences_have_no_ranks():
+    "A difference of a score that the paper ranks is no score."
+    rows = [{"respondent": f"a - {who}", "score": "MCQA", "value": v, "p": 0.5} for who, v in (("b", 0.1), ("c", 0.2))]
+    assert printed_table(make_result(rows)).iloc[0].tolist() == ["0.10, p = 0.50", "0.20, p = 0.50"]
+    assert "(1)" not in make_result(rows)._repr_html_() and "Baselines" not in make_result(rows)._repr_html_()
+
+
+def test_a_notebook_keeps_the_order_and_shows_n():
+    "A frame that was sorted is shown as it was sorted; the paper's order and groups are for a table in that order."
+    paper = make_result([{"score": s, "value": v, "n": 300} for s, v in (("MCQA", 0.5), ("CoRA", 0.25))])
+    shown = paper._repr_html_()
+    assert "Baselines" in shown and "<td>0.50</td>" in shown and "<td>300</td>" in shown
+    turned = paper.sort_values("value")._repr_html_()
+    assert turned.index("CoRA") < turned.index("MCQA") and "Baselines" not in turned and "<td>0.250</td>" in turned
+    two = make_result([{"respondent": who, "score": "MCQA", "value": 0.5, "n": 300} for who in "ab"])
+    assert "300" not in two._repr_html_()
+
+
 HOSTILE = [
     *ODD,
     "a&b",
