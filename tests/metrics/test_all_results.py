@@ -34,7 +34,7 @@ from cora_nb.metrics.account import account, score_counts
 from cora_nb.metrics.scores import run_scores
 from cora_nb.papers import hidden_states
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, stack_tables, prepare_steps
-from cora_nb.report.plots import curve_table, plot_points
+from cora_nb.report.plots import curve_of, curve_table, plot_points
 from cora_nb.report.sentences import short_table
 from cora_nb.report.tables import GUESSER, score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -189,6 +189,7 @@ def measures(questions, runs, battery):
         "wrong_places": lambda: order.wrong_places(swaps()),
         "pattern_table": lambda: order.pattern_table(runs["swaps"]),
         "curve_table": lambda: curve_table(ann, points=3),
+        "curve_of": lambda: curve_of(scoring.score(ann, thresholds=(0, 0.5, 1), ci=0.95), (0, 0.5, 1)),
         "score_table": lambda: score_table(runs["cora"]),
         "faults": lambda: faults.faults(ann),
         "short_table": lambda: short_table(Runs(runs["cora"])),
@@ -302,7 +303,7 @@ def test_no_measure_takes_failed_prompts_for_answers(made, every):
 
 # ---- a run that was stopped when precise enough
 
-ESTIMATED = {"score", "compare", "compare_all", "rank_table", "curve_table", "score_table", "short_table"}
+ESTIMATED = {"score", "compare", "compare_all", "rank_table", "curve_table", "curve_of", "score_table", "short_table"}
 
 
 @pytest.mark.slow
@@ -334,7 +335,7 @@ def test_no_measure_takes_the_prompts_asked_for_the_full_run(made):
         others = known.drop(estimates.index)
         assert estimates[["low", "high"]].notna().all(axis=None), name
         others = others[others["respondent"] != GUESSER]  # asked of nobody
-        assert name == "curve_table" and set(others["place"]) == {0.0} or not len(others), (name, others)
+        assert name in ("curve_table", "curve_of") and set(others["place"]) == {0.0} or not len(others), (name, others)
         marked.add(name)
     assert marked == ESTIMATED
     assert unknown == {"subset_scores", "ablation_table"}
