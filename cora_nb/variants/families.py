@@ -523,7 +523,7 @@ def method_words(
         return METHOD_WORDS[method]
     before, number, after = (re.split(r"_(\d{1,3})(?=_|$)", method, maxsplit=1) + ["", ""])[:3]
     if not number or (pattern := f"{before}_n{after}") not in METHOD_WORDS:
-        return method.replace("_", " ")
+        return method.replace("_", " ").strip() or method
     n = _NUMBERS[int(number)] if int(number) < len(_NUMBERS) else number
     return re.sub(r"\bn\b", n, METHOD_WORDS[pattern])
 

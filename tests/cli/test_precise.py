@@ -95,7 +95,7 @@ def test_a_dry_run_plans_for_four_respondents(tmp_path):
     code, out, _ = run(*words, cwd=tmp_path, OPENAI_API_KEY="")
     assert code == 0 and "expected with --stop precise (CoRA within 0.05, 95%), if the model is" in out
     heads = "MCQA  *CoRA  *calls  *of the full run  *times plain accuracy  *calls with --stop cora  *cost, at most"
-    assert re.search(heads, out.split("respondent is")[1])
+    assert re.search(heads, out.split("model is")[1])
     scores = {"weak": "0.35 +0.23", "middling": "0.78 +0.30", "strong": "0.93 +0.49", "very strong": "0.98 +0.79"}
     for kind, known in scores.items():
         calls = expected_calls((300, 20), kind, Precise(half_width=0.05))

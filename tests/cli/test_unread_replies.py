@@ -68,7 +68,7 @@ def test_a_table_of_a_run_on_disk_has_it_too(desk, capsys):
     assert "the model refuses: system=" in out
     cora_table(["responses/math/m"], format="csv")
     out, err = capsys.readouterr()
-    assert heads(err) == [("m", "40", "40")] and not heads(out) and out.startswith("group,score")
+    assert heads(err) == [("m", "40", "40")] and not heads(out) and out.startswith("respondent,")
     cora_table(["responses/math/fine"])
     assert not heads("".join(capsys.readouterr()))
 

@@ -485,7 +485,7 @@ def test_no_words_are_for_a_method_that_nobody_makes():
         ("options_11", "11 choices"),
         ("my_own_method", "my own method"),
         ("mine_3", "mine 3"),
-        ("options_", "options "),
+        ("options_", "options"),
         ("nota 2", "nota 2"),
         ("", ""),
     ],
