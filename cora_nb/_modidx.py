@@ -2433,6 +2433,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                         'cora_nb.report.present.Printing.decimals': ( 'report/present.html#printing.decimals',
                                                                                       'cora_nb/report/present.py'),
                                         'cora_nb.report.present.TextTable': ('report/present.html#texttable', 'cora_nb/report/present.py'),
+                                        'cora_nb.report.present.TextTable.__repr__': ( 'report/present.html#texttable.__repr__',
+                                                                                       'cora_nb/report/present.py'),
                                         'cora_nb.report.present.TextTable._repr_html_': ( 'report/present.html#texttable._repr_html_',
                                                                                           'cora_nb/report/present.py'),
                                         'cora_nb.report.present.TextTable.caption': ( 'report/present.html#texttable.caption',

@@ -29,6 +29,7 @@ IN_WORDS = Registry(  # what the report says of a result, loaded when somebody a
     lazy={
         "note": "cora_nb.report.words:notes",
         "html": "cora_nb.report.render:displayed",
+        "text": "cora_nb.report.render:render",
         "runs": "cora_nb.report.sentences:displayed_runs",
     },
 )

@@ -332,6 +332,9 @@ class TextTable:
         cells = [list(column) for column in zip(*self.cells)]
         return replace(self, heads=["model"], rows=rows, names=names, cells=cells, grouped=False)
 
+    def __repr__(self) -> str:
+        return IN_WORDS.get("text")(self)
+
     def _repr_html_(self) -> str:
         return IN_WORDS.get("html")(self)
 
@@ -365,7 +368,8 @@ def present(
     layout = _laid_out(result, how)
     if not layout.rows:
         raise CoraError("this result has no numbers to print")
-    tested = any(not pd.isna(row["p"]) for row in layout.numbers.values())  # differences, which have no ranks
+    ranked = [row for (labels, _), row in layout.numbers.items() if labels[0] in RANKED]
+    tested = any(not pd.isna(row["p"]) for row in ranked)  # differences, which have no ranks
     comparable = len(layout.ranked) > 1 and layout.paper and not tested and not _reservations(layout)
     cells = []
     for labels in layout.rows:

@@ -141,7 +141,7 @@ def test_every_format_sets_the_best_apart_and_says_what_that_means(runs):
     assert len(back) == (len(runs) + 1) * 3 + 3 * 3 and cn.lookup(cn.score(runs["Ann"]), "CoRA").value in set(
         back["value"]
     )
-    assert table._repr_html_() == page and "in brackets: 95% intervals" in text
+    assert table._repr_html_() == page and repr(table) == text and "in brackets: 95% intervals" in text
 
 
 def test_the_cells_are_the_same_in_every_format(runs):
